@@ -1,0 +1,1 @@
+"""C2-Faith: a benchmark of LLM judges of chain-of-thought faithfulness."""

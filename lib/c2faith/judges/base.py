@@ -1,0 +1,79 @@
+"""What every judge is: a name, a fingerprint, and a stream of replies to queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from c2faith.records import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One item as a judge gets it.
+
+    Attributes
+    ----------
+    item_id : str
+        Names the item within its task.
+    task : str
+        ``detection``, ``localization``, ``coverage`` or ``reference``.
+    messages : tuple of (role, content)
+        The rendered prompt: all that a language model sees.
+    question, steps, target
+        The same, unrendered, for judges that compute instead of reading. `target` is the index of the step in
+        question for detection (steps after it are not part of the query) and None otherwise: it never carries
+        the answer.
+    n_steps : int
+        How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1.
+    prompt_sha256 : str
+        Hash of the judge's fingerprint and the messages: with the item it is the reply's key, so a changed
+        prompt, model or parameter is another key.
+    """
+
+    item_id: str
+    task: Task
+    messages: tuple[tuple[str, str], ...]
+    question: str
+    steps: tuple[str, ...]
+    target: int | None
+    prompt_sha256: str
+
+    @property
+    def n_steps(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One attempt's raw outcome; nothing here is parsed.
+
+    `error` is None, or the kind of failure (``content_filter``, ``refusal``, ``api_error`` …) of an attempt that
+    brought no text. `scores` are the probabilities of the admissible answers in their order (detection: 0, 1;
+    localization: 0 … n−1, −1; coverage: 0 … 4) where a judge gives them.
+    """
+
+    text: str | None
+    finish_reason: str | None = "stop"
+    usage: Mapping[str, int] = field(default_factory=dict)
+    latency_s: float = 0.0
+    model: str = ""
+    mode: str = ""
+    error: str | None = None
+    scores: tuple[float, ...] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Judge(Protocol):
+    """A model with its prompt, sampling and parser, pinned by a fingerprint."""
+
+    judge_id: str
+    tasks: tuple[Task, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that could change a reply besides the prompt: model, mode, parameters."""
+
+    def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
+        """Answer queries in any order, each as soon as it is there, so that the journal loses little."""

@@ -1,0 +1,46 @@
+"""Every directory of the project, and nothing else: no other module spells a path.
+
+What is read-only (prompts, judges, frozen replies) lies in the checkout. What a run writes lies under
+`home()`: the checkout itself, unless the environment variable ``C2FAITH_HOME`` names another folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from c2faith.records import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+PROMPTS = ROOT / "data" / "prompts"
+JUDGES = ROOT / "data" / "judges"
+FROZEN = ROOT / "data" / "frozen"
+
+
+def home() -> Path:
+    """The folder that holds `data/runs` and `figures`."""
+    return Path(os.environ.get("C2FAITH_HOME", ROOT))
+
+
+def run_name(run: str) -> str:
+    """`run` itself, once it is known to be a plain folder name."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", run):
+        raise InputError(f"RUN={run!r}: a run is named by letters, digits, '.', '_' and '-'")
+    return run
+
+
+def run_dir(run: str) -> Path:
+    """`data/runs/<run>`: what notebooks 01 and 02 write."""
+    return home() / "data" / "runs" / run_name(run)
+
+
+def frozen_dir(run: str) -> Path:
+    """`data/frozen/<run>`: recorded replies, committed and never rewritten."""
+    return FROZEN / run_name(run)
+
+
+def figures_dir(run: str) -> Path:
+    """`figures/<run>`: what notebook 03 writes."""
+    return home() / "figures" / run_name(run)

@@ -1,0 +1,213 @@
+"""Typed rows and the JSON lines they live in: validated reading, atomic writing, content hashes.
+
+A row is a frozen dataclass. Writing is canonical (sorted keys, UTF-8, one object a line, no time in it), so
+the same rows are the same bytes; reading names the file and the line of whatever is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+Row = TypeVar("Row")
+Task = Literal["detection", "localization", "coverage", "reference"]
+
+
+class InputError(ValueError):
+    """Input that cannot be used: one line saying what, where (file and line) and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The ordered steps of one solution of one problem.
+
+    Attributes
+    ----------
+    chain_id, problem_id : str
+        Stable names, derived from the content (`chain_id`) and from the problem (`problem_id`).
+    source : str
+        Where it came from: ``champ``, ``prm800k``, ``jsonl`` or ``synthetic``.
+    question : str
+        The problem's text. The answer never enters a prompt.
+    steps : tuple of str
+        Step texts without their numbers; the 0-based position is the step's index.
+    answer : str or None
+        The final answer where the source gives one.
+    concepts : tuple of tuple of int, or None
+        For each step, the ids of the concepts and hints it uses (CHAMP only).
+    """
+
+    chain_id: str
+    problem_id: str
+    source: str
+    question: str
+    steps: tuple[str, ...]
+    answer: str | None = None
+    concepts: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CausalityItem:
+    """A chain with one step replaced by its negation (Algorithm 1, lines 15-22). `target` is 0-based."""
+
+    item_id: str
+    chain_id: str
+    steps: tuple[str, ...]
+    target: int
+    original_step: str
+    perturbed_step: str
+    context: str
+    negator: str
+    edit_type: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageItem:
+    """A chain with middle steps removed (Algorithm 1, lines 6-14).
+
+    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region
+    that was removed (at least the nominal `deletion_rate`, because of the ceiling), `realized_chain_rate`
+    the share of the whole chain. `deletion_rate` 0 is the control.
+    """
+
+    item_id: str
+    chain_id: str
+    deletion_rate: float
+    steps: tuple[str, ...]
+    removed: tuple[int, ...]
+    realized_rate: float
+    realized_chain_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalItem:
+    """A model's own solution whose first wrong step a person marked; `first_error` is 0-based, −1 if none."""
+
+    item_id: str
+    chain_id: str
+    problem_id: str
+    source: str
+    question: str
+    steps: tuple[str, ...]
+    first_error: int
+
+
+def dump(value: Any) -> bytes:
+    """Canonical JSON of a row or of plain values, without the line break."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def sha256(value: Any) -> str:
+    """Hex SHA-256 of bytes, of a text's UTF-8, or of the canonical JSON of anything else."""
+    if isinstance(value, str):
+        value = value.encode()
+    return hashlib.sha256(value if isinstance(value, bytes) else dump(value)).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Any]:
+    """A binary file that takes the place of `path` only when the block ends well."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose a folder you may write") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+        raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file, or leave what was there."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def write_jsonl(path: Path, rows: Iterable[Any]) -> int:
+    """Write rows as canonical JSON lines, whole or not at all; returns how many."""
+    count = 0
+    with replacing(path) as file:
+        for row in rows:
+            file.write(dump(row) + b"\n")
+            count += 1
+    return count
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one indented, sorted JSON document, whole or not at all."""
+    write_bytes(path, orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2) + b"\n")
+
+
+def iter_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number from 1, parsed value) of every line; an `InputError` names a line that is no JSON."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.isspace():
+                    continue
+                try:
+                    yield number, orjson.loads(line)
+                except orjson.JSONDecodeError as error:
+                    raise InputError(f"{path}, line {number}: not a JSON object ({error})") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+@cache
+def _adapter(row_type: type) -> TypeAdapter:
+    return TypeAdapter(row_type)
+
+
+def read_jsonl(path: Path, row_type: type[Row]) -> list[Row]:
+    """All rows of a file, each checked against `row_type`; an `InputError` names the file, line and field."""
+    adapter, rows = _adapter(row_type), []
+    for number, value in iter_json_lines(path):
+        try:
+            rows.append(adapter.validate_python(value))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from None
+    return rows
+
+
+def as_dict(row: Any) -> dict[str, Any]:
+    """A row's fields as a plain dict, for building frames."""
+    return asdict(row)
+
+
+def rng(seed: int, *words: str) -> np.random.Generator:
+    """An independent generator for (seed, words): a chain's draw does not depend on its neighbours.
+
+    >>> int(rng(0, "causality", "a").integers(1000)) == int(rng(0, "causality", "a").integers(1000))
+    True
+    """
+    key = int.from_bytes(hashlib.sha256("\0".join(words).encode()).digest()[:16])
+    return np.random.default_rng(np.random.SeedSequence([seed, key]))
