@@ -180,6 +180,16 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
+def read_json(path: Path) -> Any:
+    """A whole file as one JSON document; an `InputError` names the file."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{path}: not a JSON document ({error})") from None
+
+
 @cache
 def _adapter(row_type: type) -> TypeAdapter:
     return TypeAdapter(row_type)

@@ -1,0 +1,103 @@
+"""Judges by name: a YAML in `data/judges`, or ``provider/model`` given on the spot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from c2faith import paths
+from c2faith.judges.base import Judge
+from c2faith.records import InputError, sha256
+
+API_PROVIDERS = ("openai", "azure", "deepseek")
+
+
+def named() -> list[str]:
+    """Names of the judges described in `data/judges`."""
+    return sorted(path.stem for path in paths.JUDGES.glob("*.yaml"))
+
+
+def read_config(name: str) -> dict[str, Any]:
+    """What a judge is: its YAML, or the little that ``provider/model`` says.
+
+    Raises
+    ------
+    InputError
+        For a name that is neither, and for a YAML that is no judge.
+    """
+    path = paths.JUDGES / f"{name}.yaml"
+    if "/" not in name and path.exists():
+        return _read_yaml(path)
+    if name.endswith((".yaml", ".yml")):
+        return _read_yaml(Path(name))
+    provider, _, model = name.partition("/")
+    if not model:
+        raise InputError(f"unknown judge {name!r}: choose from {', '.join(named())}, or give provider/model")
+    return {"judge_id": judge_id(name), "provider": provider, "model": model}
+
+
+def judge_id(name: str) -> str:
+    """A folder name for ``provider/model``.
+
+    >>> judge_id("local/models/my judge")
+    'local-models-my-judge'
+    """
+    return "-".join("".join(c if c.isalnum() or c in "._" else " " for c in name).split())
+
+
+def make(name: str, **edge: Any) -> Judge:
+    """The judge of that name.
+
+    Parameters
+    ----------
+    name : str
+        A name of `data/judges`, a path to such a YAML, or ``provider/model``: ``openai/…``, ``azure/<deployment>``,
+        ``deepseek/…``, ``local/<hub id or folder>``, or any provider name together with `base_url`.
+    **edge
+        What only this machine knows and no reply depends on: ``base_url``, ``connections``, ``batch``.
+    """
+    config = read_config(name)
+    provider = config["provider"]
+    edge = {key: value for key, value in edge.items() if value is not None}
+    if provider == "baseline":
+        from c2faith.judges import baselines
+
+        return baselines.make(config["judge_id"])
+    if provider == "symbolic":
+        from c2faith.judges import symbolic
+
+        return symbolic.SymbolicJudge()
+    if provider == "local":
+        from c2faith.judges import local
+
+        return local.from_config(config)
+    if provider in API_PROVIDERS or "base_url" in edge:
+        from c2faith.judges import openai_api
+
+        return openai_api.from_config(config, **edge)
+    raise InputError(
+        f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(API_PROVIDERS)} or local, or give BASE_URL"
+    )
+
+
+def fingerprint(config: dict[str, Any]) -> str:
+    """Hash of all in a judge's description that could change a reply; prices and notes cannot."""
+    pinned = {key: config[key] for key in ("provider", "model", "mode", "parameters") if config.get(key)}
+    return sha256(pinned)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
+    known = {"judge_id", "provider", "model", "mode", "parameters", "prices", "tasks", "note"}
+    if not isinstance(config, dict) or not {"judge_id", "provider", "model"} <= config.keys():
+        raise InputError(f"{path}: a judge needs judge_id, provider and model")
+    if unknown := sorted(config.keys() - known):
+        raise InputError(f"{path}: unknown key {unknown[0]!r}; a judge has {', '.join(sorted(known))}")
+    return config
