@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from c2faith import paths
 from c2faith.judges.base import Judge
 from c2faith.records import InputError, sha256
 
-API_PROVIDERS = ("openai", "azure", "deepseek")
+PROVIDERS = {
+    "openai": "openai_api",
+    "azure": "openai_api",
+    "deepseek": "openai_api",
+    "local": "local",
+    "symbolic": "symbolic",
+    "baseline": "baselines",
+}
 
 
 def named() -> list[str]:
@@ -60,26 +68,13 @@ def make(name: str, **edge: Any) -> Judge:
     """
     config = read_config(name)
     provider = config["provider"]
-    edge = {key: value for key, value in edge.items() if value is not None}
-    if provider == "baseline":
-        from c2faith.judges import baselines
-
-        return baselines.make(config["judge_id"])
-    if provider == "symbolic":
-        from c2faith.judges import symbolic
-
-        return symbolic.SymbolicJudge()
-    if provider == "local":
-        from c2faith.judges import local
-
-        return local.from_config(config)
-    if provider in API_PROVIDERS or "base_url" in edge:
-        from c2faith.judges import openai_api
-
-        return openai_api.from_config(config, **edge)
-    raise InputError(
-        f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(API_PROVIDERS)} or local, or give BASE_URL"
-    )
+    module = PROVIDERS.get(provider, "openai_api" if edge.get("base_url") else None)
+    if module is None:
+        raise InputError(
+            f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(PROVIDERS)}, or give BASE_URL"
+        )
+    given = {key: value for key, value in edge.items() if value is not None}
+    return importlib.import_module(f"c2faith.judges.{module}").from_config(config, **given)
 
 
 def fingerprint(config: dict[str, Any]) -> str:

@@ -1,0 +1,90 @@
+# Every target runs in .venv, made from requirements.lock by the first one that needs it.
+# Variables: RUN SOURCE PRM800K NEGATOR LIMIT SEED NESTED · JUDGE BASE_URL CONNECTIONS MAX_COST TASKS SHARD BATCH · JUDGES REFERENCE
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+RUN ?= champ
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+C2 := $(PY) -m c2faith
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps
+LIBRARY := $(shell find lib -name '*.py') pyproject.toml
+
+# -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
+given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
+DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT)
+ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
+option = $(if $($(2)),--$(1) '$($(2))')
+
+.PHONY: help env env-full data judge paper cros verify test smoke lab record pair bench lint clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+env: $(VENV)/.base ## the environment of `make paper` (no torch)
+env-full: $(VENV)/.full ## the environment of everything else (torch, transformers, TRL, pytest)
+
+$(VENV)/.base: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, try PYTHON=python3.11")'
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PIP) --requirement <(sed '/^# extras/,$$d' requirements.lock)
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.full: $(VENV)/.base
+	$(PIP) --requirement <(sed '1,/^# extras/d' requirements.lock)
+	touch $@
+
+data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, PRM800K=path)
+	$(C2) notebook 01_dataset $(DATA_PARAMETERS)
+
+judge: $(VENV)/.base ## ask a judge what it has not answered (JUDGE=name or provider/model, BASE_URL=…, MAX_COST=…)
+	$(if $(JUDGE),,$(error JUDGE is missing, e.g. make judge JUDGE=openai/gpt-4.1))
+	$(if $(filter local/% smollm2% cros%,$(JUDGE)),$(MAKE) --no-print-directory env-full)
+	$(C2) judge --run '$(RUN)' --judge '$(JUDGE)' $(call option,tasks,TASKS) $(call option,base-url,BASE_URL) \
+	  $(call option,connections,CONNECTIONS) $(call option,max-cost,MAX_COST)
+
+paper: $(VENV)/.base ## regenerate every table and figure from the recorded replies
+	$(C2) notebook 01_dataset $(DATA_PARAMETERS)
+	$(C2) notebook 02_judging $(call given,run:RUN judges:JUDGES)
+	$(C2) notebook 03_analysis $(ANALYSIS_PARAMETERS)
+	$(C2) notebook 05_published
+	@echo "figures/$(RUN) holds the tables and figures, data/runs/$(RUN)/notebooks the executed notebooks"
+
+verify: $(VENV)/.base ## regenerate elsewhere and fail if a committed table differs
+	rm -rf build/verify
+	C2FAITH_HOME=$(CURDIR)/build/verify $(MAKE) --no-print-directory paper
+	$(C2) verify --run '$(RUN)' --against build/verify/figures/$(RUN)
+
+smoke: $(VENV)/.full ## the whole pipeline, live, on 8 chains
+	rm -rf data/runs/smoke figures/smoke
+	$(MAKE) --no-print-directory data RUN=smoke LIMIT=8 NATURAL_LIMIT=8
+	for judge in always-flag never-flag uniform middle symbolic smollm2-135m; do \
+	  $(MAKE) --no-print-directory judge RUN=smoke JUDGE=$$judge || exit 1; done
+	$(MAKE) --no-print-directory paper RUN=smoke LIMIT=8 NATURAL_LIMIT=8
+
+record: $(VENV)/.base ## copy a finished run's replies to data/frozen (JUDGES=comma list, or all)
+	$(C2) freeze --run '$(RUN)' $(call option,judges,JUDGES)
+
+test: $(VENV)/.full ## every test: units, doctests, notebooks, servers
+	$(PY) -m pytest
+
+lint: $(VENV)/.full ## ruff, and the notebooks' pairing
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(C2) pair --check
+
+pair: $(VENV)/.base ## rewrite the .ipynb pairs from their .py sources
+	$(C2) pair
+
+lab: $(VENV)/.base ## JupyterLab on the notebooks
+	$(PY) -m jupyterlab --version >/dev/null 2>&1 || $(MAKE) --no-print-directory env-full
+	$(PY) -m jupyterlab notebooks
+
+bench: $(VENV)/.full ## speed, as ratios within one run
+	for file in bench/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
+
+clean: ## remove what can be made again (runs with live replies are kept)
+	rm -rf build $(VENV) .pytest_cache .ruff_cache

@@ -1,0 +1,125 @@
+"""The command line behind the Makefile: the only place that turns arguments into calls and errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from c2faith import paths
+from c2faith.records import InputError
+
+USAGE_ERROR, FAILURE = 2, 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; bad input is one line on stderr and exit code 2."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILURE
+    except KeyboardInterrupt:
+        print("stopped; the same command resumes", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m c2faith", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    notebook = commands.add_parser("notebook", help="execute a numbered notebook into the run's folder")
+    notebook.add_argument("name")
+    notebook.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE")
+    notebook.set_defaults(command=_notebook)
+
+    judge = commands.add_parser("judge", help="ask a judge what it has not answered yet")
+    judge.add_argument("--run", default="champ")
+    judge.add_argument("--judge", required=True)
+    judge.add_argument("--tasks", default="", help="comma list; the judge's own if empty")
+    judge.add_argument("--base-url")
+    judge.add_argument("--connections", type=int)
+    judge.add_argument("--max-cost", type=float)
+    judge.set_defaults(command=_judge)
+
+    freeze = commands.add_parser("freeze", help="copy a run's replies to data/frozen")
+    freeze.add_argument("--run", default="champ")
+    freeze.add_argument("--judges", default="", help="comma list; all if empty")
+    freeze.set_defaults(command=_freeze)
+
+    pair = commands.add_parser("pair", help="rewrite the .ipynb pairs from their .py sources")
+    pair.add_argument("--check", action="store_true", help="only compare")
+    pair.set_defaults(command=_pair)
+
+    verify = commands.add_parser("verify", help="compare regenerated tables with the committed ones")
+    verify.add_argument("--run", default="champ")
+    verify.add_argument("--against", required=True, help="folder holding the regenerated tables")
+    verify.set_defaults(command=_verify)
+    return parser
+
+
+def _notebook(options: argparse.Namespace) -> int:
+    from c2faith import notebooks
+
+    given = {}
+    for pair in options.parameter:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"-p {pair}: parameters are given as NAME=VALUE")
+        given[name] = value
+    run = given.get("run", "champ")
+    print(notebooks.execute(options.name, given, paths.run_dir(run) / "notebooks"))
+    return 0
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from c2faith import runs
+
+    tallies = runs.judge_run(
+        options.run,
+        options.judge,
+        tuple(filter(None, options.tasks.split(","))),
+        max_cost=options.max_cost,
+        base_url=options.base_url,
+        connections=options.connections,
+    )
+    for task, tally in tallies.items():
+        tokens = ", ".join(f"{count:,} {name}" for name, count in sorted(tally.usage.items()))
+        cost = f", ${tally.dollars:.2f}" if tally.dollars else ""
+        print(f"{task}: {tally.finished}/{tally.items} finished, {tally.calls} calls, {tokens or '0 tokens'}{cost}")
+    pending = sum(tally.pending for tally in tallies.values())
+    if pending:
+        print(f"{pending} items are pending; the same command resumes", file=sys.stderr)
+    return FAILURE if pending else 0
+
+
+def _freeze(options: argparse.Namespace) -> int:
+    from c2faith import freezing
+
+    for path in freezing.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
+        print(path)
+    return 0
+
+
+def _pair(options: argparse.Namespace) -> int:
+    from c2faith import notebooks
+
+    differing = notebooks.pair(check=options.check)
+    if differing and options.check:
+        raise InputError(f"{', '.join(differing)}: the .ipynb differs from its .py source; run `make pair`")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from c2faith import freezing
+
+    print(freezing.verify(options.run, options.against))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
