@@ -1,10 +1,9 @@
-"""Made-up verdict frames with the columns of real ones: for tests and benches of metrics, tables and figures."""
+"""Made-up verdict frames with the columns of real ones, for tests of metrics, tables and figures."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
 from c2faith.records import rng
 
 LEVELS = (0.0, 0.1, 0.3, 0.5, 0.7)
@@ -102,9 +101,7 @@ def _detection(items: pd.DataFrame, judge_id: str, skill: float, draw: np.random
     )
 
 
-def _localization(
-    items: pd.DataFrame, judge_id: str, skill: float, draw: np.random.Generator
-) -> pd.DataFrame:
+def _localization(items: pd.DataFrame, judge_id: str, skill: float, draw: np.random.Generator) -> pd.DataFrame:
     injected = _twins(items).drop(columns="truth")
     injected["target"] = injected["target"].where(injected["kind"] == "perturbed", -1)
     error = draw.integers(-1, items["n_steps"].to_numpy())
