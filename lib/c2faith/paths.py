@@ -44,3 +44,8 @@ def frozen_dir(run: str) -> Path:
 def figures_dir(run: str) -> Path:
     """`figures/<run>`: what notebook 03 writes."""
     return home() / "figures" / run_name(run)
+
+
+def models_dir() -> Path:
+    """`data/runs/.models`: model folders made from packages, the same for every run."""
+    return home() / "data" / "runs" / ".models"

