@@ -1,0 +1,21 @@
+"""Mathematics in step texts: find the statements, read them, evaluate them, decide them."""
+
+from c2faith.algebra.decide import Link, Truth, equivalent, fails_everywhere, link_truth, truth
+from c2faith.algebra.parse import Reading, readings
+from c2faith.algebra.text import Statement, Token, statements
+from c2faith.algebra.value import names
+
+__all__ = [
+    "Link",
+    "Reading",
+    "Statement",
+    "Token",
+    "Truth",
+    "equivalent",
+    "fails_everywhere",
+    "link_truth",
+    "names",
+    "readings",
+    "statements",
+    "truth",
+]
