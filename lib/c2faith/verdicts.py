@@ -187,7 +187,7 @@ def _escape(text: str) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that says two different things under one key."""
     mapping = dict(pairs)
-    if any(mapping[key] != value for key, value in pairs):
+    if any(mapping[key] is not value and mapping[key] != value for key, value in pairs):
         raise ValueError("one key with two values")
     return mapping
 

@@ -1,0 +1,103 @@
+"""The journal: nothing finished is lost, nothing is asked twice, two writers never meet."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from c2faith import journal
+from c2faith.journal import Journal
+from c2faith.judges.base import Query, Reply
+from c2faith.records import InputError
+
+
+def query(item, key="k"):
+    return Query(item, "detection", (("user", "?"),), "q", ("a", "b"), 1, key)
+
+
+def test_a_reply_settles_its_item(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    with Journal(path) as book:
+        assert not book.finished(query("a"))
+        book.append(query("a"), Reply('{"score": 0}'))
+        assert book.finished(query("a"))
+        assert not book.finished(query("a", key="another prompt"))
+    with Journal(path) as book:
+        assert book.finished(query("a"))
+
+
+def test_an_api_error_leaves_the_item_pending_and_counts_attempts(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    with Journal(path) as book:
+        book.append(query("a"), Reply(None, None, error="api_error"))
+        assert not book.finished(query("a"))
+    with Journal(path) as book:
+        row = book.append(query("a"), Reply("{}"))
+        assert (row["attempt"], book.finished(query("a"))) == (1, True)
+
+
+def test_a_due_second_sample_leaves_the_item_pending(tmp_path):
+    with Journal(tmp_path / "detection.jsonl") as book:
+        book.append(query("a"), Reply("", extra={"will_retry": True}))
+        assert not book.finished(query("a"))
+
+
+def test_a_torn_last_line_is_set_aside(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    with Journal(path) as book:
+        book.append(query("a"), Reply("{}"))
+        book.append(query("b"), Reply("x" * 200_000))
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    path.write_bytes(whole[:-5])
+    with Journal(path) as book:
+        assert book.finished(query("a")) and not book.finished(query("b"))
+        book.append(query("b"), Reply("{}"))
+    assert path.with_suffix(".torn").read_bytes() == whole[first:-5] + b"\n"
+    assert [row["item_id"] for row in journal.read(path)] == ["a", "b"]
+
+
+def test_a_mangled_line_is_named(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    path.write_text('{"item_id": "a"}\n')
+    with pytest.raises(InputError, match="line 1: no journal row"):
+        Journal(path)
+
+
+def test_a_second_process_is_refused(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    code = f"from c2faith.journal import Journal; import pathlib; Journal(pathlib.Path({str(path)!r}))"
+    with Journal(path):
+        second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert second.returncode != 0
+    assert "another process is writing it" in second.stderr.splitlines()[-1]
+
+
+def test_a_full_disk_keeps_what_was_finished(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with Journal(path) as book:
+            book.append(query("a"), Reply("{}"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 100, hard))
+            with pytest.raises(InputError, match="make room and run the same command"):
+                book.append(query("b"), Reply("y" * 1_000))
+            assert not book.finished(query("b"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [row["item_id"] for row in journal.read(path)] == ["a"]
+
+
+def test_the_last_final_attempt_counts(tmp_path):
+    path = tmp_path / "detection.jsonl"
+    base = {"item_id": "a", "prompt_sha256": "k", "error": None, "extra": {}}
+    rows = [{**base, "attempt": 0}, {**base, "attempt": 1, "error": "api_error"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert journal.is_final(journal.latest(path)[("a", "k")])
+    assert journal.latest(tmp_path / "none.jsonl") == {}
