@@ -65,7 +65,7 @@ def bootstrap_ci(
     """
     values = np.asarray(values, dtype=float)
     clusters = np.arange(len(values)) if clusters is None else np.asarray(clusters)
-    answered = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
+    answered = ~np.isnan(values).any(axis=tuple(range(1, values.ndim)))
     unanswered = int((~answered).sum())
     values, clusters = values[answered], clusters[answered]
     resamples = Resamples.draw(clusters, draws, rng)

@@ -1,0 +1,178 @@
+"""How each column of a table reads: its heading, how its numbers are written, and which of them is best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+MISSING = "–"
+
+
+def _rate(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _decimals(places: int, sign: str = "") -> Callable[[float], str]:
+    return lambda value: f"{value:{sign}.{places}f}".replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "rate": _rate,
+    "number2": _decimals(2),
+    "number3": _decimals(3),
+    "signed2": _decimals(2, "+"),
+    "signed3": _decimals(3, "+"),
+    "signed_rate": lambda value: f"{100 * value:+.1f}".replace("-", "−"),
+    "count": _count,
+    "p": _p,
+    "text": str,
+    "level": lambda value: f"{100 * value:.0f}%",
+    "dollars": lambda value: f"{value:.4f}" if 0 < value < 0.01 else f"{value:.2f}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's heading, the writer of its numbers, and which one is best (``high``, ``low``, ``zero``)."""
+
+    heading: str
+    writer: str = "text"
+    best: str = ""
+
+
+COLUMNS: dict[str, Column] = {
+    "judge_id": Column("Judge"),
+    "origin": Column("From"),
+    "key": Column("Key"),
+    "set": Column("Set"),
+    "task": Column("Task"),
+    "better_than": Column("Better than"),
+    "judge_a": Column("Judge A"),
+    "judge_b": Column("Judge B"),
+    "judges": Column("Judges"),
+    "rule": Column("Rule"),
+    "condition": Column("Condition"),
+    "feature": Column("Feature"),
+    "edit_type": Column("Edit type"),
+    "method": Column("Correction"),
+    "missed_by": Column("Missed by"),
+    "line": Column("Printed"),
+    "printed": Column("As printed"),
+    "computed": Column("Computed"),
+    "verdict": Column("Verdict"),
+    "note": Column("Note"),
+    "word": Column("Word"),
+    "where": Column("Where"),
+    "over": Column("Over-represented in"),
+    "stars": Column("Stars"),
+    "model": Column("Model"),
+    "deletion_rate": Column("Level", "level"),
+    "n": Column("n", "count"),
+    "n_clean": Column("n clean", "count"),
+    "n_detected": Column("n detected", "count"),
+    "n_compared": Column("n compared", "count"),
+    "n_pairs": Column("Pairs", "count"),
+    "n_judges": Column("Judges", "count"),
+    "n_missing": Column("Judges missing it", "count"),
+    "n_correct": Column("n correct", "count"),
+    "n_wrong": Column("n wrong", "count"),
+    "count": Column("Items", "count"),
+    "share": Column("Share %", "rate"),
+    "only_a": Column("Only A right", "count"),
+    "only_b": Column("Only B right", "count"),
+    "unanswered": Column("Unanswered", "count"),
+    "unanswered_clean": Column("Unanswered clean", "count"),
+    "detection": Column("Detect %", "rate", "high"),
+    "detection_answered": Column("Detect % (answered)", "rate", "high"),
+    "sd": Column("sd", "number3"),
+    "wilson": Column("Wilson interval", "rate"),
+    "valid_rate": Column("Valid %", "rate", "high"),
+    "false_alarm": Column("False alarms %", "rate", "low"),
+    "clean_accuracy": Column("Clean accuracy %", "rate", "high"),
+    "balanced_accuracy": Column("Balanced acc. %", "rate", "high"),
+    "youden_j": Column("Youden J", "number3", "high"),
+    "mcc": Column("MCC", "number3", "high"),
+    "auroc": Column("AUROC", "number3", "high"),
+    "difference": Column("A − B, points", "signed_rate"),
+    "p": Column("p", "p"),
+    "p_exact": Column("p exact", "p"),
+    "p_bonferroni": Column("p Bonferroni", "p"),
+    "p_holm": Column("p Holm", "p"),
+    "exact": Column("Exact %", "rate", "high"),
+    "exact_answered": Column("Exact % (answered)", "rate", "high"),
+    "exact_corrected": Column("Exact, chance-corrected", "number3", "high"),
+    "mae_all": Column("MAE all", "number2", "low"),
+    "mae_worst": Column("MAE, worst case", "number2", "low"),
+    "mae_detected": Column("MAE det.", "number2", "low"),
+    "within_1": Column("W@1 %", "rate", "high"),
+    "within_2": Column("W@2 %", "rate", "high"),
+    "signed_error": Column("Signed error", "signed2", "zero"),
+    "signed_null": Column("… of even misses", "signed2"),
+    "signed_excess": Column("… excess", "signed2", "zero"),
+    "signed_p": Column("p permutation", "p"),
+    "signed_p_holm": Column("p Holm", "p"),
+    "slip_early": Column("ĵ − j = −1 %", "rate"),
+    "slip_late": Column("ĵ − j = +1 %", "rate"),
+    "out_of_range": Column("Out of range %", "rate", "low"),
+    "processbench_f1": Column("ProcessBench F1 %", "rate", "high"),
+    "mean": Column("Mean", "number2"),
+    "reference_mean": Column("Reference mean", "number2"),
+    "bias": Column("Bias", "signed2", "zero"),
+    "mae": Column("MAE", "number2", "low"),
+    "inflation": Column("Infl. %", "rate"),
+    "rho": Column("ρ", "number3", "high"),
+    "kappa": Column("κ (quadratic)", "number3", "high"),
+    "order_accuracy": Column("Order accuracy %", "rate", "high"),
+    "order_answered": Column("Order % (answered)", "rate", "high"),
+    "order_ties": Column("Ties %", "rate"),
+    "rho_realized": Column("ρ with realized deletion", "number3", "low"),
+    "rho_reference": Column("ρ with reference, all levels", "number3", "high"),
+    "ece": Column("ECE", "number3", "low"),
+    "brier": Column("Brier", "number3", "low"),
+    "confidence": Column("Mean confidence", "number3"),
+    "base_rate": Column("Share wrong", "number3"),
+    "rank_detection": Column("Rank by detection", "number2"),
+    "rank_balanced": Column("Rank by balanced acc.", "number2"),
+    "odds_ratio": Column("Odds ratio per sd", "number2"),
+    "correct": Column("Correct", "number3"),
+    "wrong": Column("Wrong", "number3"),
+    "delta": Column("Δ", "signed3"),
+    "log_odds": Column("Log-odds z", "signed2"),
+    "count_correct": Column("Correct", "count"),
+    "count_wrong": Column("Wrong", "count"),
+    "mae_before": Column("MAE before", "number2"),
+    "calls": Column("Calls", "count"),
+    "retries": Column("Retries", "count"),
+    "tokens_in": Column("Tokens in", "count"),
+    "tokens_out": Column("Tokens out", "count"),
+    "dollars": Column("US$", "dollars", "low"),
+    "p50_s": Column("p50 s", "number2", "low"),
+    "p95_s": Column("p95 s", "number2", "low"),
+}
+
+
+def column(name: str, values: pd.Series | None = None) -> Column:
+    """The column of that name; an unknown one is written by its type under its own name."""
+    if name in COLUMNS:
+        return COLUMNS[name]
+    numeric = values is not None and pd.api.types.is_numeric_dtype(values)
+    return Column(name.replace("_", " "), "number3" if numeric else "text")
+
+
+def written(value: Any, writer: str) -> str:
+    """One cell as text; `MISSING` where there is no value."""
+    if value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return MISSING
+    return WRITERS[writer](value)
