@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+
 from c2faith.records import rng
 
 LEVELS = (0.0, 0.1, 0.3, 0.5, 0.7)
