@@ -1,4 +1,4 @@
-"""The command line behind the Makefile: the only place that turns arguments into calls and errors into exit codes."""
+"""The command line behind the Makefile: the one place that turns arguments into calls, errors into exit codes."""
 
 from __future__ import annotations
 

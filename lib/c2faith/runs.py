@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from c2faith import dataset, frames, journal, judges, judging, paths
+from c2faith import dataset, journal, judges, judging, paths
 from c2faith.judges.base import Query
 from c2faith.plan import plan
-from c2faith.records import InputError, Task, sha256
+from c2faith.records import Task
 
 
 def missing_queries(run: str, judge_id: str, fingerprint: str, task: Task) -> tuple[list[Query], int]:

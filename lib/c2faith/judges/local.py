@@ -8,6 +8,7 @@ as an API would. torch and transformers are imported when the first query comes.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -188,3 +189,21 @@ class LocalJudge:
                     queries[key],
                     self._reply(text, len(prompts[key]), n_tokens, finish_reason=finish_reason, latency_s=seconds),
                 )
+
+
+def from_config(config: dict[str, Any]) -> LocalJudge:
+    """The judge that a YAML of `data/judges` describes.
+
+    Raises
+    ------
+    InputError
+        For a parameter that a local judge does not have.
+    """
+    parameters = config.get("parameters", {})
+    known = inspect.signature(LocalJudge).parameters.keys() - {"judge_id", "model", "tasks"}
+    if unknown := sorted(parameters.keys() - known):
+        raise InputError(
+            f"judge {config['judge_id']}: unknown parameter {unknown[0]!r}; choose from {sorted(known)}"
+        )
+    given = {name: config[name] for name in ("judge_id", "model", "tasks") if name in config}
+    return LocalJudge(**given, **parameters)
