@@ -41,9 +41,9 @@ def verdict(value: Any = 1, key: str = "score") -> str:
     return json.dumps({"reasoning": "because", key: value})
 
 
-def completion(content: Any = None, finish_reason: str = "stop", *, model: str = "judge", **message: Any) -> Answer:
-    """A chat completion with this text (a well-formed verdict by default: pass None in `message` to have none)."""
-    content = message.pop("content", verdict() if content is None else content)
+def completion(content: Any = ..., finish_reason: str = "stop", *, model: str = "judge", **message: Any) -> Answer:
+    """A chat completion with this text (None for none), a well-formed verdict by default."""
+    content = verdict() if content is ... else content
     return Answer(
         {
             "id": "chatcmpl-1",

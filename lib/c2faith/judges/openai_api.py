@@ -189,7 +189,7 @@ class OpenAIJudge:
                 if outcome.kind != "answer":
                     self._give_up(outcome)
                 return True
-            if step.wait_s:
+            if step.wait_s >= 1:
                 self._trouble = f"waiting {step.wait_s:.0f} s: {self.endpoint.redact(outcome.message)[:60]}"
             if not await pause(step.wait_s, stopping):
                 return False

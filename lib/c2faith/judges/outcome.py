@@ -142,8 +142,8 @@ def from_exception(error: Exception) -> Outcome:
 
 def _root(error: BaseException) -> str:
     """What a chain of wrapped exceptions is about. The transport reports a dropped connection as a timeout."""
-    while (cause := error.__cause__) is not None:
-        error = cause
+    while not isinstance(error, TimeoutError) and error.__cause__ is not None:
+        error = error.__cause__
     if isinstance(error, TimeoutError):
         return "timeout"
     return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] if str(error) else type(error).__name__
