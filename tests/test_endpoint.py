@@ -1,0 +1,110 @@
+"""Keys and addresses: which variables are read, what is missing is said, and the key shows nowhere."""
+
+import pytest
+
+from c2faith import judges
+from c2faith.judges import openai_api, sharding
+from c2faith.judges.base import Query
+from c2faith.judges.endpoint import AZURE_API_VERSION, Endpoint, environment, find
+from c2faith.records import InputError
+
+OPENAI = {"OPENAI_API_KEY": "sk-o"}
+ENDPOINT_SPELLING = {
+    "AZURE_OPENAI_API_KEY": "az",
+    "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/",
+    "OPENAI_API_VERSION": "2024-10-21",
+}
+BASE_SPELLING = {
+    "AZURE_API_KEY": "az",
+    "AZURE_API_BASE": "https://r.openai.azure.com",
+    "AZURE_API_VERSION": "2024-10-21",
+}
+
+
+def test_openai_has_a_default_address_and_the_customary_variable():
+    assert find("openai", OPENAI) == Endpoint("openai", "https://api.openai.com/v1", "sk-o")
+    proxied = find("openai", OPENAI | {"OPENAI_BASE_URL": "http://proxy:4000/v1/"})
+    assert proxied.base_url == "http://proxy:4000/v1"
+
+
+@pytest.mark.parametrize("env", [ENDPOINT_SPELLING, BASE_SPELLING])
+def test_azure_is_taken_in_both_spellings(env):
+    assert find("azure", env) == Endpoint("azure", "https://r.openai.azure.com", "az", "2024-10-21")
+
+
+def test_azure_has_a_default_version():
+    env = {name: value for name, value in BASE_SPELLING.items() if "VERSION" not in name}
+    assert find("azure", env).api_version == AZURE_API_VERSION
+
+
+@pytest.mark.parametrize(
+    ("provider", "env", "words"),
+    [
+        ("openai", {}, "OPENAI_API_KEY is not set"),
+        ("openai", {"OPENAI_API_KEY": "  "}, "OPENAI_API_KEY is not set"),
+        ("deepseek", OPENAI, "DEEPSEEK_API_KEY is not set"),
+        ("azure", {"AZURE_API_KEY": "az"}, "AZURE_OPENAI_ENDPOINT is not set"),
+        ("azure", BASE_SPELLING | {"AZURE_API_BASE": "my-resource"}, "no http address"),
+        ("mystery", OPENAI, "unknown provider"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_line(provider, env, words):
+    with pytest.raises(InputError, match=words) as caught:
+        find(provider, env)
+    assert "\n" not in str(caught.value) and "az'" not in str(caught.value)
+
+
+def test_a_server_needs_an_address_and_no_key():
+    assert find("whatever", {}, "http://localhost:8000/v1").api_key == "none"
+    assert find("whatever", OPENAI, "http://localhost:8000/v1").api_key == "sk-o"
+    with pytest.raises(InputError, match="BASE_URL: no http address"):
+        find("whatever", {}, "localhost:8000")
+
+
+def test_the_environment_stands_over_the_env_file(tmp_path, monkeypatch):
+    (tmp_path / ".env").write_text("DEEPSEEK_API_KEY=from-file\nOPENAI_API_KEY=from-file\nEMPTY\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "from-process")
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    env = environment(tmp_path)
+    assert (env["OPENAI_API_KEY"], env["DEEPSEEK_API_KEY"]) == ("from-process", "from-file")
+    assert "EMPTY" not in env
+
+
+def test_the_key_is_not_shown():
+    endpoint = Endpoint("openai", "https://user:password@host:8000/v1", "sk-abcdef")
+    assert "sk-abcdef" not in repr(endpoint)
+    assert endpoint.redact("key sk-abcdef refused") == "key [key] refused"
+    assert endpoint.host == "host:8000"
+    assert Endpoint("server", "http://h", "none").redact("none of it") == "none of it"
+
+
+@pytest.mark.parametrize("name", ["gpt-4.1", "o4-mini", "deepseek-v3.1"])
+def test_the_papers_judges_are_ready_to_run(name):
+    config = judges.read_config(name)
+    judge = openai_api.from_config(config, env=OPENAI | BASE_SPELLING)
+    assert judge.judge_id == name and judge.dialect.parameters == {}
+    assert judge.prices.as_of.year >= 2026 and judge.prices.output > judge.prices.input > 0
+    assert set(judge.tasks) == {"detection", "localization", "coverage", "reference"}
+
+
+def test_a_description_with_wrong_prices_is_refused():
+    config = {"judge_id": "j", "provider": "openai", "model": "m", "prices": {"as_of": "2026-11-30", "in": 1}}
+    with pytest.raises(InputError, match=r"judge j: prices\.\w+"):
+        openai_api.from_config(config, env=OPENAI)
+
+
+def test_shards_are_disjoint_and_whole():
+    queries = [Query(f"chain-{i}/causality", "detection", (), "", (), 0, "") for i in range(400)]
+    parts = [sharding.shard(queries, f"{k}/8") for k in range(1, 9)]
+    ids = [query.item_id for part in parts for query in part]
+    assert len(ids) == 400 and set(ids) == {query.item_id for query in queries}
+    # 400 draws over 8 parts: 50 expected, standard deviation √(400 · 1/8 · 7/8) = 6.6.
+    assert all(25 < len(part) < 75 for part in parts)
+    assert sharding.shard(queries[::2], "3/8") == [q for q in parts[2] if q in queries[::2]]
+    assert sharding.shard(queries, "") == queries
+
+
+@pytest.mark.parametrize("part", ["0/8", "9/8", "3", "3/", "a/b", "-1/8", "1/0"])
+def test_a_shard_that_is_none_is_refused(part):
+    with pytest.raises(InputError, match="k/n"):
+        sharding.shard([], part)
