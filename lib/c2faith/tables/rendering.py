@@ -7,7 +7,7 @@ What a table says about itself travels in `frame.attrs`:
   stand in every panel;
 - ``best_within``: columns within whose groups values compete;
 - ``by_row``: each row is a metric (its columns `writer` and `best` say how it is written and what is best), and the
-  named columns are judges;
+  named columns are judges, who compete within each list of ``groups``;
 - ``writers``: columns written otherwise than `columns.COLUMNS` says;
 - ``limit``: how many rows are shown.
 
@@ -75,6 +75,7 @@ def pretty(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, np.
             bounds = [[written(value, writer) for value in frame[bound]] for bound in (low, high)]
             spans = [f"[{a}, {b}]" if a != MISSING else "" for a, b in zip(*bounds, strict=True)]
             shown = [f"{a} {b}".strip() for a, b in zip(shown or [""] * len(frame), spans, strict=True)]
+            shown = [text or MISSING for text in shown]
         if name == "rho" and "stars" in frame:
             shown = [
                 text.replace(" [", f"{star} [", 1) if " [" in text else text + star
@@ -96,9 +97,9 @@ def _pretty_rows(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFram
         cells[judge] = [written(value, writer) for value, writer in pairs]
     bold = np.zeros((len(frame), len(names)), dtype=bool)
     for place, row in enumerate(frame.to_dict("records")):
-        across = pd.DataFrame({"value": [row[judge] for judge in judges]}, dtype=float)
-        if row["best"]:
-            bold[place, 1:] = _best(across, "value", row["best"])
+        for group in frame.attrs["groups"]:
+            across = pd.DataFrame({"value": [row[judge] for judge in group]}, dtype=float)
+            bold[place, [names.index(judge) for judge in group]] = _best(across, "value", row["best"])
     return pd.DataFrame(cells, index=frame.index), bold
 
 
