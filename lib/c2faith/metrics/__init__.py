@@ -10,12 +10,14 @@ from c2faith.metrics.calibration import calibration, reliability
 from c2faith.metrics.coverage import coverage, coverage_trend
 from c2faith.metrics.detection import detection, failure_patterns, outcomes
 from c2faith.metrics.localization import localization
+from c2faith.metrics.shift import early_bias_correction
 
 __all__ = [
     "calibration",
     "coverage",
     "coverage_trend",
     "detection",
+    "early_bias_correction",
     "failure_patterns",
     "localization",
     "outcomes",

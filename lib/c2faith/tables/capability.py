@@ -48,9 +48,10 @@ def table4_capability(frames: Mapping[str, pd.DataFrame], *, show_published: boo
     judges = [name for name in table if name not in ("task", "writer", "best")]
     table.attrs = {
         "caption": f"Cross-task capability; bold: best of a row. {RULE} The fair rows put clean twins and all "
-        "levels into the comparison: balanced accuracy, F1 of exact match and clean-chain accuracy, order accuracy "
-        "across the levels of a chain, MAE against the reference. The published rank is the one that this rule "
-        "gives the printed values; the paper prints 3rd, Mixed and 1st without a rule.",
+        "levels into the comparison: balanced accuracy, F1 of exact match and clean-chain accuracy, "
+        "order accuracy across the levels of a chain, MAE against the reference. The published rank "
+        "is the one that this rule gives the printed values; the paper prints 3rd, Mixed and 1st "
+        "without a rule.",
         "keys": ["task"],
         "panels": {"": judges},
         "by_row": True,

@@ -47,10 +47,10 @@ def table1_detection(
     made = made.assign(key=made["judge_id"].map(keys), better_than=_better_than(frame, keys, alpha))
     made = with_published(made, _table1_published(keys), show_published)
     made.attrs = {
-        "caption": "Exp 1: binary detection of replaced steps. A non-answer counts as a miss. "
-        f"Better than: judges (by key) significantly below, McNemar's test with continuity correction, "
-        f"Bonferroni-corrected p < {alpha:g}. sd: population standard deviation of the 0/1 outcomes. {INTERVALS} "
-        "Wilson's interval holds at 0 and 100% too.",
+        "caption": "Exp 1: binary detection of replaced steps. A non-answer counts as a miss. Better than: "
+        "judges (by key) significantly below, McNemar's test with continuity correction, "
+        f"Bonferroni-corrected p < {alpha:g}. sd: population standard deviation of the 0/1 outcomes. "
+        f"{INTERVALS} Wilson's interval holds at 0 and 100% too.",
         "panels": {
             "Perturbed steps": [
                 *("key", "n", "unanswered", "detection", "better_than", "sd"),
@@ -102,9 +102,9 @@ def table1_pairs(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd
     names += ["p", "p_exact", "p_bonferroni", "p_holm"]
     table = pd.DataFrame(made, columns=names)
     table.attrs = {
-        "caption": "Exp 1, pairs of judges on the same perturbed steps: difference of detection rates, McNemar's p "
-        "with continuity correction and exact; corrections (Bonferroni, Holm) of the former over the table's "
-        f"pairs. {INTERVALS}",
+        "caption": "Exp 1, pairs of judges on the same perturbed steps: difference of detection rates, "
+        "McNemar's p with continuity correction and exact; corrections (Bonferroni, Holm) of the "
+        f"former over the table's pairs. {INTERVALS}",
         "keys": ["judge_a", "judge_b"],
     }
     return table
@@ -143,12 +143,13 @@ def table2_localization(
         made["signed_p_holm"] = holm(made["signed_p"])
     made = with_published(made, published.table2(), show_published)
     made.attrs = {
-        "caption": "Exp 2: localization of replaced steps. A non-answer is neither exact nor detected, and no −1: "
-        "MAE all rests on answered chains with −1 taken literally, its worst case charges each non-answer the "
-        "largest error its chain allows. MAE det., W@k and signed errors: detected chains only. Even misses: "
-        "the signed error if wrong picks fell evenly on the other steps of their chain (the permutation null "
-        "of the excess; Holm over judges). Chance: a guess in the middle region. ProcessBench F1: harmonic "
-        f"mean of exact match and clean accuracy. {INTERVALS}",
+        "caption": "Exp 2: localization of replaced steps. A non-answer is neither exact nor detected, and no "
+        "−1: MAE all rests on answered chains with −1 taken literally, its worst case charges each "
+        "non-answer the largest error its chain allows. MAE det., W@k and signed errors: detected "
+        "chains only. Even misses: the signed error if wrong picks fell evenly on the other steps "
+        "of their chain (the permutation null of the excess; Holm over judges). Chance: a guess in "
+        "the middle region. ProcessBench F1: harmonic mean of exact match and clean accuracy. "
+        f"{INTERVALS}",
         "panels": {
             "Where the broken step is": [
                 *("n", "unanswered", "exact", "detection", "mae_all", "mae_detected", "within_1", "within_2"),
@@ -179,12 +180,11 @@ def table3_coverage(
     made = made.assign(stars=[stars(p) for p in made.get("p", [])])
     made = with_published(made, published.table3(), show_published)
     made.attrs = {
-        "caption": f"Coverage scores (0 to 4) by share of middle steps removed; 0% is the untouched chain. "
-        f"Reference of this run: {reference}; of the published rows: GPT-4.1. Means and errors over answered "
-        "items. Infl.: share of scores of 3 and 4. ρ: Spearman's with the reference, ** p < 0.01, *** p < 0.001 "
-        "(uncorrected, as in the paper; Holm over this table beside it). W@1: within 1 of the reference, over "
-        "planned items. "
-        f"{INTERVALS}",
+        "caption": "Coverage scores (0 to 4) by share of middle steps removed; 0% is the untouched chain. "
+        f"Reference of this run: {reference}; of the published rows: GPT-4.1. Means and errors over "
+        "answered items. Infl.: share of scores of 3 and 4. ρ: Spearman's with the reference, ** p "
+        "< 0.01, *** p < 0.001 (uncorrected, as in the paper; Holm over this table beside it). W@1: "
+        f"within 1 of the reference, over planned items. {INTERVALS}",
         "panels": {
             "Scores against the reference": [
                 *("n", "unanswered", "mean", "sd", "reference_mean", "bias", "mae", "inflation", "rho"),
@@ -203,8 +203,9 @@ def table3_trend(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd
     """[+] Across the levels of a chain: do the scores fall as steps go missing?"""
     made = metrics.coverage_trend(frame, draws=draws, rng=rng)
     made.attrs = {
-        "caption": "Coverage across deletion levels. Order accuracy: over pairs of versions of one chain of which "
-        "one misses more steps, the share in which the fuller scores higher, ties one half, a pair without two "
-        f"scores wrong (50% is chance). ρ over all levels, levels of a chain resampled together. {INTERVALS}",
+        "caption": "Coverage across deletion levels. Order accuracy: over pairs of versions of one chain of "
+        "which one misses more steps, the share in which the fuller scores higher, ties one half, a "
+        "pair without two scores wrong (50% is chance). ρ over all levels, levels of a chain "
+        f"resampled together. {INTERVALS}",
     }
     return made

@@ -31,8 +31,8 @@ def table5_logistic(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     made = predictors.logistic(frame, items)
     made.attrs = {
         "caption": "Exp 1: logistic regression of being caught on the features of Table 5, standardized: odds "
-        "ratio for one standard deviation more, Wald intervals with robust errors, Holm over the table. Empty where "
-        "a feature does not vary or no finite fit exists.",
+        "ratio for one standard deviation more, Wald intervals with robust errors, Holm over the "
+        "table. Empty where a feature does not vary or no finite fit exists.",
         "keys": ["judge_id", "feature"],
     }
     return made
@@ -46,8 +46,8 @@ def table6_edit_types(
     made = with_published(made, published.table6(), show_published)
     made.attrs = {
         "caption": "Exp 1: detection rate by edit type. Similarity of original and perturbed step: swaps above "
-        "0.9, minor 0.8 to 0.9, moderate 0.5 up to 0.8, major below 0.5; other: above 0.9, neither numbers alone "
-        f"nor an operator changed. {INTERVALS}",
+        "0.9, minor 0.8 to 0.9, moderate 0.5 up to 0.8, major below 0.5; other: above 0.9, neither "
+        f"numbers alone nor an operator changed. {INTERVALS}",
         "keys": [*_KEYS, "edit_type"],
         "panels": {"": ["n", "unanswered", "detection", "wilson"]},
         "best_within": ["edit_type"],
