@@ -59,33 +59,39 @@ class Source(Protocol):
 
 
 def chain(source: str, question: str, steps: Sequence[str], **optional: Any) -> Chain:
-    """A `Chain` named after its content: the same problem and steps have the same id in every file."""
-    question, steps = question.strip(), tuple(step.strip() for step in steps)
+    """A `Chain` named after its content: the same problem and steps have the same id in every file.
+
+    Texts are taken without the white space around them, which is for the caller to strip.
+    """
     return Chain(
         chain_id=chain_id(source, question, steps),
-        problem_id=optional.pop("problem_id", None) or f"{source}-{sha256(question)[:16]}",
+        problem_id=optional.pop("problem_id", None) or problem_id(source, question),
         source=source,
         question=question,
-        steps=steps,
+        steps=tuple(steps),
         **optional,
     )
 
 
 def natural_item(
-    source: str, question: str, steps: Sequence[str], first_error: int, problem_id: str | None = None
+    source: str, question: str, steps: Sequence[str], first_error: int, problem: str | None = None
 ) -> NaturalItem:
     """A `NaturalItem` named after its content, like `chain`."""
-    question, steps = question.strip(), tuple(step.strip() for step in steps)
     name = chain_id(source, question, steps)
     return NaturalItem(
         item_id=f"{name}/natural",
         chain_id=name,
-        problem_id=problem_id or f"{source}-{sha256(question)[:16]}",
+        problem_id=problem or problem_id(source, question),
         source=source,
         question=question,
-        steps=steps,
+        steps=tuple(steps),
         first_error=first_error,
     )
+
+
+def problem_id(source: str, question: str) -> str:
+    """The name of a problem, from its text."""
+    return f"{source}-{sha256(question)[:16]}"
 
 
 def chain_id(source: str, question: str, steps: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
                 yield chain(
                     "champ",
                     problem["_text"],
-                    [step["_text"] for step in steps],
+                    [step["_text"].strip() for step in steps],
                     problem_id=problem["identifier"],
                     answer=problem["_answer"],
                     concepts=tuple(tuple(step["ch_idxs"]) for step in steps),

@@ -15,7 +15,7 @@ from pydantic import BaseModel, StringConstraints, ValidationError
 from c2faith.records import Chain, InputError
 from c2faith.sources.base import Dropped, Request, chain, json_lines, local_file
 
-_Text = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"\S")]
+_Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
 
 
 class _Record(BaseModel):

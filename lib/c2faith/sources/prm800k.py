@@ -117,12 +117,12 @@ def _perfect(record: Mapping[str, Any], request: Request) -> Chain | str:  # noq
             text = completion["text"]
         if completion.get("flagged"):
             return "flagged step"
-        if not text or text.isspace():
+        if not text or not (text := text.strip()):
             return "step without text"
         texts.append(text)
     if len(texts) < request.min_steps:
         return "too few steps"
-    return chain("prm800k", problem, texts)
+    return chain("prm800k", problem.strip(), texts)
 
 
 def _natural(record: Mapping[str, Any]) -> NaturalItem | str:  # noqa: PLR0911 (one a reason)
@@ -140,6 +140,7 @@ def _natural(record: Mapping[str, Any]) -> NaturalItem | str:  # noqa: PLR0911 (
         return "no whole solution"
     if not all(text and not text.isspace() for text in solution):
         return "step without text"
+    problem, steps = record["question"]["problem"].strip(), [text.strip() for text in solution]
     rated = [step["completions"][0] for step in label["steps"] if step["completions"]]
     if any(completion.get("flagged") for completion in rated):
         return "flagged step"
@@ -151,9 +152,9 @@ def _natural(record: Mapping[str, Any]) -> NaturalItem | str:  # noqa: PLR0911 (
     if label["finish_reason"] == "solution":
         if -1 in ratings or len(rated) != len(solution):
             return "solution with an error or unrated steps"
-        return natural_item("prm800k", record["question"]["problem"], solution, -1)
+        return natural_item("prm800k", problem, steps, -1)
     if -1 not in ratings:
         return "error not marked"
     if (first_error := ratings.index(-1)) == len(solution) - 1:
         return "ends at its error"
-    return natural_item("prm800k", record["question"]["problem"], solution, first_error)
+    return natural_item("prm800k", problem, steps, first_error)
