@@ -45,8 +45,10 @@ def link_truth(reading: Reading, link: Link) -> Truth:
     """``true`` or ``false`` for a link without variables, ``true`` for an identity, else ``open``.
 
     An equation with variables that fails at some point may still hold for the ones that are meant, and so may an
-    inequality that holds at all points fail: both are open.
+    inequality that holds at all points fail: both are open. So is ≈, which does not say how near.
     """
+    if link[0] == "≈":
+        return "open"
     if not names(link[1]) and not names(link[2]):
         outcomes = _outcomes(reading, link, POINTS[:1])
         return "open" if not outcomes else "true" if outcomes[0] else "false"
