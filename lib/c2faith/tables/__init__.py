@@ -1,6 +1,20 @@
-"""One function a table: verdict frames in, a DataFrame with full numbers out; `save` writes it for a page."""
+"""One function a table: verdict frames in, a DataFrame with full numbers out; `save` writes it for a page.
 
-from c2faith.tables.gallery import compute
+`compute` makes the whole set of a run.
+"""
+
+from c2faith.tables.beyond import (
+    ablation,
+    calibration,
+    costs,
+    early_bias,
+    ensemble_votes,
+    false_alarms,
+    natural_errors,
+    telling_words,
+)
+from c2faith.tables.capability import table4_capability
+from c2faith.tables.gallery import compute, items_frame
 from c2faith.tables.paper import (
     table1_detection,
     table1_pairs,
@@ -8,12 +22,22 @@ from c2faith.tables.paper import (
     table3_coverage,
     table3_trend,
 )
-from c2faith.tables.rendering import markdown
+from c2faith.tables.rendering import latex, markdown
 from c2faith.tables.saving import numbers, save, save_numbers
+from c2faith.tables.structure import table5_logistic, table5_predictors, table6_edit_types
 
 __all__ = [
+    "ablation",
+    "calibration",
     "compute",
+    "costs",
+    "early_bias",
+    "ensemble_votes",
+    "false_alarms",
+    "items_frame",
+    "latex",
     "markdown",
+    "natural_errors",
     "numbers",
     "save",
     "save_numbers",
@@ -22,4 +46,9 @@ __all__ = [
     "table2_localization",
     "table3_coverage",
     "table3_trend",
+    "table4_capability",
+    "table5_logistic",
+    "table5_predictors",
+    "table6_edit_types",
+    "telling_words",
 ]
