@@ -14,11 +14,10 @@ from matplotlib.patches import Patch
 from c2faith import metrics
 from c2faith.figures import layout, notes, style
 from c2faith.figures.estimates import column
-from c2faith.figures.style import FAINT, INK, PAGE, REFERENCE, Looks, styled
+from c2faith.figures.style import FAINT, INK, PAGE, REFERENCE, Looks, Rng, styled
 from c2faith.records import InputError
 from c2faith.resampling import DRAWS
 
-Rng = np.random.Generator | int
 TOP = 4
 _BANDWIDTH = 0.2
 _HALF_WIDTH = 0.46

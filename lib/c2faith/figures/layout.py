@@ -150,6 +150,12 @@ def whiskers(axes: Axes, at: Any, estimates: pd.DataFrame, *, vertical: bool = T
     draw(np.asarray(at, dtype=float)[known], low, high, **{"color": INK, "linewidth": 0.9, **keywords})
 
 
+def print_rate(axes: Axes, rate: float, digits: int, **place: Any) -> None:
+    """A share in [0, 1] as a small percent number beside its bar; nothing where it is undefined."""
+    if np.isfinite(rate):
+        axes.text(s=f"{100 * rate:.{digits}f}", fontsize=6, **place)
+
+
 def in_percent(axis: Any) -> None:
     """Print shares in [0, 1] as percent; the axis label says of what."""
     axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=None))

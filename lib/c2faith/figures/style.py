@@ -8,10 +8,13 @@ from functools import wraps
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from c2faith.records import InputError
+
+Rng = np.random.Generator | int
 
 COLUMN, PAGE = 3.3, 6.8
 """Widths in inches of one column and of both columns of a two-column paper."""

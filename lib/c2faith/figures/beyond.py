@@ -1,0 +1,113 @@
+"""Figures beyond the paper: detections against false alarms, and whether confidences mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from c2faith import metrics
+from c2faith.figures import layout, notes, style
+from c2faith.figures.estimates import column
+from c2faith.figures.style import COLUMN, FAINT, MUTED, PAGE, Looks, Rng, styled
+from c2faith.resampling import DRAWS
+
+
+@styled
+def false_alarms(
+    detection: pd.DataFrame, *, looks: Looks | None = None, draws: int = DRAWS, rng: Rng = 0
+) -> Figure:
+    """Detection rate against false-alarm rate, a point with both intervals for each judge [+].
+
+    On the diagonal a judge flags without reading; the upper left corner is perfect. The thin line of a judge with
+    confidences is its ROC curve: what other thresholds on P(does not follow) would give. Parameters as in
+    `fig2a_detection`.
+    """
+    looks = style.present(detection, looks)
+    if not looks or not (detection["kind"] == "clean").any():
+        return layout.empty("No clean twins: false alarms are unknown")
+    table = metrics.detection(detection, draws=draws, rng=rng)
+    caught, alarmed = column(table, "detection", looks), column(table, "false_alarm", looks)
+    figure, axes = layout.canvas(COLUMN, 3.6)
+    axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.7, linestyle=":")
+    for name, look in looks.items():
+        x, y = alarmed["value"][name], caught["value"][name]
+        axes.plot(*_roc(detection[detection["judge_id"] == name]), color=look.colour, linewidth=0.7, alpha=0.7)
+        layout.whiskers(axes, [x], caught.loc[[name]], color=look.colour)
+        layout.whiskers(axes, [y], alarmed.loc[[name]], color=look.colour, vertical=False)
+        axes.plot(x, y, **look.line)
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    axes.set(xticks=np.linspace(0, 1, 6), yticks=np.linspace(0, 1, 6))
+    axes.set(xlabel="clean twins flagged: false alarms (%)", ylabel="perturbed steps detected (%)")
+    axes.grid(True, axis="both")
+    layout.in_percent(axes.xaxis)
+    layout.in_percent(axes.yaxis)
+    layout.legend(figure, layout.line_handles(looks))
+    layout.note(
+        figure,
+        notes.counted(detection),
+        notes.unanswered(detection, looks),
+        "thin lines: other thresholds on the confidence",
+        "dotted: flagging at random",
+        notes.INTERVALS,
+    )
+    return figure
+
+
+def _roc(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """False-alarm and detection rates over the falling thresholds of the confidence; empty if there is none."""
+    rows = rows[rows["confidence"].notna()]
+    flagged = rows.groupby("confidence")["truth"].value_counts().unstack(fill_value=0)[::-1].cumsum()
+    if not {0, 1} <= set(flagged.columns):
+        return np.array([]), np.array([])
+    shares = flagged / flagged.iloc[-1]
+    return np.append(0, shares[1]), np.append(0, shares[0])
+
+
+@styled
+def calibration(
+    frame: pd.DataFrame, task: str = "detection", *, looks: Looks | None = None, draws: int = DRAWS, rng: Rng = 0
+) -> Figure:
+    """Reliability curve: how often something is wrong where a judge says so with a given confidence [+].
+
+    One panel a judge that gives confidences: the share of wrong items in each of ten bins, with its 95% interval
+    over chains, at the bin's mean confidence; the grey bars are the shares of items in the bins. Wrong items are
+    half of all where each has its clean twin. ECE is the expected calibration error.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of `task`.
+    task : {'detection', 'localization'}
+    looks, draws, rng
+        As in `fig2a_detection`.
+    """
+    looks = style.present(frame, looks)
+    sure = style.present(frame[frame["confidence"].notna() & (frame["kind"] != "natural")], looks)
+    if not sure:
+        return layout.empty("No judge gives a confidence", PAGE)
+    bins = metrics.reliability(frame, task, draws=draws, rng=rng)
+    errors = column(metrics.calibration(frame, task, draws=draws, rng=rng), "ece", sure)
+    figure, grid = layout.panels(sure, 1.6, "confidence that something is wrong", "share wrong (%)")
+    for axes, (name, look) in zip(grid, sure.items(), strict=True):
+        mine = bins[bins["judge_id"] == name]
+        width = mine["bin_high"] - mine["bin_low"]
+        axes.bar(mine["bin_low"], mine["n"] / mine["n"].sum(), width, align="edge", color=FAINT, linewidth=0)
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.7, linestyle=":")
+        shares = mine[["wrong_low", "wrong_high"]].set_axis(["low", "high"], axis=1)
+        layout.whiskers(axes, mine["confidence"], shares, color=look.colour)
+        axes.plot(mine["confidence"], mine["wrong"], **look.line)
+        error = errors.loc[name]
+        text = f"ECE {error['value']:.2f} [{error['low']:.2f}, {error['high']:.2f}]\nn = {mine['n'].sum()}"
+        axes.text(0.03, 0.97, text, transform=axes.transAxes, va="top", fontsize=6)
+    grid[0].set(xlim=(0, 1), ylim=(0, 1.03), xticks=np.linspace(0, 1, 6), yticks=np.linspace(0, 1, 6))
+    layout.in_percent(grid[0].yaxis)
+    without = [look.label for name, look in looks.items() if name not in sure]
+    layout.note(
+        figure,
+        "grey bars: share of items (%)",
+        f"no confidence: {', '.join(without)}" if without else "",
+        "dotted: calibrated",
+        notes.INTERVALS,
+    )
+    return figure
