@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -22,7 +23,7 @@ from c2faith import judges
 from c2faith.judges import endpoint as endpoints
 from c2faith.judges import limiter, pricing
 from c2faith.judges.base import Query, Reply
-from c2faith.judges.course import Course
+from c2faith.judges.course import Course, Step
 from c2faith.judges.dialect import Dialect
 from c2faith.judges.endpoint import Endpoint
 from c2faith.judges.outcome import Outcome, from_completion, from_exception
@@ -61,6 +62,8 @@ class OpenAIJudge:
     patience_s : float
         How long a rate limit may let nothing through before the run is ended, to be resumed.
     """
+
+    batched = False
 
     def __init__(
         self,
@@ -117,11 +120,11 @@ class OpenAIJudge:
         """Start no call that might take what is spent from now on past so many dollars."""
         if self.prices is None:
             raise InputError(f"MAX_COST: judge {self.judge_id} has no prices; add them to its YAML")
-        self.budget = pricing.Budget(dollars, self.prices, self.dialect.cap)
+        self.budget = pricing.Budget(dollars, self.prices, self.dialect.cap, batch=self.batched)
 
     def forecast(self, queries: Sequence[Query]) -> pricing.Forecast:
         """What asking the queries once each will take."""
-        return pricing.forecast(queries, self.model, self.prices)
+        return pricing.forecast(queries, self.model, self.prices, batch=self.batched)
 
     def status(self) -> str:
         """Why nothing comes back just now, for the progress line; empty while all is well."""
@@ -175,12 +178,8 @@ class OpenAIJudge:
                 self._limiter.answered()
                 self._given_up, self._trouble = 0, ""
                 scouted.set()
-                self._check_model(outcome.reply.model)
-            step = course.after(outcome)
-            if step.change:
-                _log.warning("%s: %s", self.judge_id, self.endpoint.redact(step.change))
-            self.retries += step.again
-            await hand(query, self._finish(outcome.reply, step.again))
+            step, reply = self._after(course, outcome)
+            await hand(query, reply)
             if outcome.kind == "fatal":
                 raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(outcome))}")
             if outcome.kind == "rate_limit":
@@ -214,13 +213,19 @@ class OpenAIJudge:
         reply = replace(outcome.reply, latency_s=time.monotonic() - start, mode=mode)
         return replace(outcome, reply=reply)
 
-    def _finish(self, reply: Reply, again: bool) -> Reply:
-        extra = {**reply.extra, **self.dialect.changed}
+    def _after(self, course: Course, outcome: Outcome) -> tuple[Step, Reply]:
+        """What follows an attempt, and the attempt as it is written down."""
+        self._check_model(outcome.reply.model)
+        step = course.after(outcome)
+        if step.change:
+            _log.warning("%s: %s", self.judge_id, step.change)
+        extra = {**outcome.reply.extra, **self.dialect.changed}
         if "message" in extra:
             extra["message"] = self.endpoint.redact(extra["message"])
-        if again:
+        if step.again:
+            self.retries += 1
             extra["will_retry"] = True
-        return replace(reply, extra=extra)
+        return step, replace(outcome.reply, extra=extra)
 
     def _out_of_budget(self) -> bool:
         if not self._warned_of_budget:
@@ -260,16 +265,19 @@ def from_config(
     *,
     base_url: str | None = None,
     connections: int = CONNECTIONS,
-    batch: bool = False,
+    batch: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> OpenAIJudge:
-    """The judge of a description, its endpoint and key from the environment or `.env`."""
+    """The judge of a description, its endpoint and key from the environment or `.env`.
+
+    `batch` is the run's folder for tickets, if the Batch API is to be used.
+    """
     env = endpoints.environment() if env is None else env
     place = endpoints.find(config["provider"], env, base_url)
-    if batch:
+    if batch is not None:
         from c2faith.judges.batch_api import BatchJudge
 
-        return BatchJudge(config, place)
+        return BatchJudge(config, place, batch)
     return OpenAIJudge(config, place, connections=connections)
 
 
