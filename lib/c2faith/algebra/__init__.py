@@ -1,7 +1,7 @@
 """Mathematics in step texts: find the statements, read them, evaluate them, decide them."""
 
 from c2faith.algebra.decide import Link, Truth, equivalent, fails_everywhere, link_truth, truth
-from c2faith.algebra.parse import Reading, readings
+from c2faith.algebra.parse import Reading, Tree, readings
 from c2faith.algebra.text import Statement, Token, statements
 from c2faith.algebra.value import names
 
@@ -10,6 +10,7 @@ __all__ = [
     "Reading",
     "Statement",
     "Token",
+    "Tree",
     "Truth",
     "equivalent",
     "fails_everywhere",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _SPELLINGS = {
     ("rel", "="): "=", ("rel", "<"): r"< \lt", ("rel", ">"): r"> \gt", ("rel", "≠"): r"≠ \ne \neq",
-    ("rel", "≤"): r"≤ \le \leq \leqslant", ("rel", "≥"): r"≥ \ge \geq \geqslant", ("rel", "≡"): r"≡ \equiv", ("rel", "≈"): r"≈ \approx",
+    ("rel", "≤"): r"≤ \le \leq \leqslant", ("rel", "≥"): r"≥ \ge \geq \geqslant",
+    ("rel", "≡"): r"≡ \equiv", ("rel", "≈"): r"≈ \approx",
     ("rel", "|"): r"∣ \mid", ("rel", "∤"): r"∤ \nmid", ("bar", "|"): r"| \lvert \rvert",
     ("op", "+"): "+", ("op", "-"): "- − –", ("op", "*"): r"* · × ⋅ \cdot \times", ("op", "/"): r"/ ÷ \div",
     ("op", "^"): "^", ("op", "_"): "_", ("op", "!"): "!", ("op", "mod"): r"mod \bmod \mod",
