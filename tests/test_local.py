@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+
 from c2faith.judges import scoring
 from c2faith.judges.base import Query
 from c2faith.judges.local import LocalJudge

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -100,7 +100,14 @@ class LocalJudge:
             asked = [query for query in queries if query.task == task]
             for start in range(0, len(asked), CHUNK):
                 answer = self._scored if self.mode == "score" else self._generated
-                yield from answer(asked[start : start + CHUNK])
+                try:
+                    yield from answer(asked[start : start + CHUNK])
+                except RuntimeError as error:
+                    if "out of memory" not in str(error):
+                        raise
+                    raise InputError(
+                        f"judge {self.judge_id}: out of memory; give a smaller batch_tokens"
+                    ) from error
 
     def _reply(self, text: str | None, prompt_tokens: int, completion_tokens: int, **fields: Any) -> Reply:
         usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
@@ -131,7 +138,7 @@ class LocalJudge:
             return
         prefix, batches = scoring.pack(prompts, self._budget(1024, 16384))
         cache = reading.read_prefix(self.loaded, prefix)
-        self._check(max(prompts, key=lambda prompt: len(prompt.ids)), len(prefix), cache)
+        self._check(prompts, len(prefix), cache)
         for batch in batches:
             started = time.perf_counter()
             found = reading.read_trees(self.loaded, batch, cache)
@@ -151,19 +158,23 @@ class LocalJudge:
                     ),
                 )
 
-    def _check(self, prompt: scoring.Prompt, prefix: int, cache: Any) -> None:
-        """Read one prompt plainly too: an attention that trees do not suit must not go unnoticed."""
+    def _check(self, prompts: Sequence[scoring.Prompt], prefix: int, cache: Any) -> None:
+        """Refuse a model whose attention does not suit trees: a window shorter than the longest prompt, or
+        whatever else makes the shortest prompt's reading differ from a plain one.
+        """
         from c2faith.judges import reading
 
+        shortest = min(prompts, key=lambda prompt: prompt.longest)
         tree = scoring.Tree()
-        tree.add(prompt, prefix)
-        shared = reading.read_trees(self.loaded, [tree], cache)[prompt.key]
+        tree.add(shortest, prefix)
+        shared = reading.read_trees(self.loaded, [tree], cache)[shortest.key]
         chosen = int(np.argmax(shared))
-        off = abs(shared[chosen] - reading.read_plainly(self.loaded, prompt, chosen))
-        if not off <= TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE):
+        off = abs(shared[chosen] - reading.read_plainly(self.loaded, shortest, chosen))
+        fits = max(prompt.longest for prompt in prompts) <= self.loaded.window
+        if not (fits and off <= TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE)):
             raise InputError(
-                f"model {self.model}: its attention does not let prompts share what they have in common (a log "
-                f"probability moved by {off:.3g}); choose mode: generate"
+                f"model {self.model}: its attention does not let prompts share what they have in common; "
+                "choose mode: generate"
             )
 
     def _generated(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
@@ -191,19 +202,20 @@ class LocalJudge:
                 )
 
 
-def from_config(config: dict[str, Any]) -> LocalJudge:
+def from_config(config: Mapping[str, Any], **edge: Any) -> LocalJudge:
     """The judge that a YAML of `data/judges` describes.
 
     Raises
     ------
     InputError
-        For a parameter that a local judge does not have.
+        For a parameter that a local judge does not have, and for anything about an endpoint: it has none.
     """
-    parameters = config.get("parameters", {})
+    parameters = dict(config.get("parameters") or {})
     known = inspect.signature(LocalJudge).parameters.keys() - {"judge_id", "model", "tasks"}
-    if unknown := sorted(parameters.keys() - known):
+    if unknown := sorted((parameters.keys() - known) | edge.keys()):
         raise InputError(
-            f"judge {config['judge_id']}: unknown parameter {unknown[0]!r}; choose from {sorted(known)}"
+            f"judge {config['judge_id']}: a local judge has no {unknown[0]!r}; "
+            f"its parameters are {', '.join(sorted(known))}"
         )
     given = {name: config[name] for name in ("judge_id", "model", "tasks") if name in config}
     return LocalJudge(**given, **parameters)

@@ -60,7 +60,15 @@ class LocalModel:
     @property
     def context(self) -> float:
         """Most tokens the model can read; infinite where its configuration sets no limit."""
-        return getattr(self.model.config.get_text_config(), "max_position_embeddings", None) or float("inf")
+        return self._limit("max_position_embeddings")
+
+    @property
+    def window(self) -> float:
+        """How far back the model's shortest-sighted layers look, in tokens; infinite where all see everything."""
+        return min(self._limit("sliding_window"), self._limit("attention_chunk_size"))
+
+    def _limit(self, name: str) -> float:
+        return getattr(self.model.config.get_text_config(), name, None) or float("inf")
 
     @cached_property
     def _specials(self) -> list[str]:

