@@ -1,0 +1,111 @@
+"""Kills, full disks and rivals: nothing is lost, nothing is answered twice, little is paid twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from c2faith import journal, judging
+from c2faith.judges.endpoint import Endpoint
+from c2faith.judges.openai_api import OpenAIJudge
+from c2faith.judges.sharding import shard
+from faulty_server import Answer, Server, completion
+from kill_child import PRELOAD, REFUSED, queries, run
+
+ITEMS, KILLS, CONNECTIONS = 500, 20, 8
+ANSWER_S = 0.02
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def processes():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    return context
+
+
+@pytest.fixture
+def server():
+    with Server(lambda call: Answer(completion().body, delay_s=ANSWER_S)) as running:
+        yield running
+
+
+def rows_of(folder):
+    return list(journal.read(judging.reply_path(folder, "j", "detection")))
+
+
+def test_twenty_kills_lose_nothing_and_ask_little_twice(processes, server, tmp_path):
+    rng = np.random.default_rng(0)
+    arguments = (server.url, str(tmp_path), ITEMS, CONNECTIONS)
+    for _ in range(KILLS):
+        child = processes.Process(target=run, args=arguments)
+        child.start()
+        until = len(server.calls) + int(rng.integers(1, 40))
+        while len(server.calls) < until and child.is_alive():
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 2 * ANSWER_S))
+        assert child.is_alive(), "the run ended before it was killed: the test shows nothing"
+        child.kill()
+        child.join()
+    child = processes.Process(target=run, args=arguments)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    finished = Counter(row["item_id"] for row in rows_of(tmp_path) if journal.is_final(row))
+    assert len(finished) == ITEMS and set(finished.values()) == {1}
+    assert ITEMS < len(server.calls) <= ITEMS + CONNECTIONS * KILLS
+    asked = Counter(call.body["messages"][0]["content"] for call in server.calls)
+    assert len(asked) == ITEMS
+
+
+def test_a_full_disk_stops_the_run_with_what_was_finished_intact(processes, server, tmp_path):
+    def child(limit):
+        process = processes.Process(target=run, args=(server.url, str(tmp_path), 60, 4, limit))
+        process.start()
+        process.join()
+        return process.exitcode
+
+    assert child(9_000) == REFUSED
+    path = judging.reply_path(tmp_path, "j", "detection")
+    kept = path.read_bytes()
+    assert 0 < len(kept) <= 9_000 and kept.endswith(b"\n")
+    finished = {row["item_id"] for row in rows_of(tmp_path)}
+    assert 0 < len(finished) < 60
+    assert child(0) == 0
+    assert path.read_bytes().startswith(kept)
+    assert Counter(row["item_id"] for row in rows_of(tmp_path)) == {f"item-{i}": 1 for i in range(60)}
+
+
+def test_a_second_process_on_one_journal_is_refused(processes, server, tmp_path):
+    arguments = (server.url, str(tmp_path), 60, 2)
+    first, second = (processes.Process(target=run, args=arguments) for _ in range(2))
+    first.start()
+    while not server.calls:
+        time.sleep(0.001)
+    second.start()
+    second.join()
+    first.join()
+    assert (first.exitcode, second.exitcode) == (0, REFUSED)
+    assert Counter(row["item_id"] for row in rows_of(tmp_path)) == {f"item-{i}": 1 for i in range(60)}
+
+
+def test_shards_run_apart_and_merge_by_concatenation(server, tmp_path):
+
+    config = {"judge_id": "j", "provider": "server", "model": "judge"}
+    merged = tmp_path / "merged" / "replies" / "j" / "detection.jsonl"
+    merged.parent.mkdir(parents=True)
+    for part in ("1/3", "2/3", "3/3"):
+        judge = OpenAIJudge(config, Endpoint("server", server.url, "none"), connections=4)
+        folder = tmp_path / part.replace("/", "-")
+        judging.judge(judge, shard(queries(40), part), folder)
+        with merged.open("ab") as file:
+            file.write(judging.reply_path(folder, "j", "detection").read_bytes())
+    calls = len(server.calls)
+    judge = OpenAIJudge(config, Endpoint("server", server.url, "none"))
+    tally = judging.judge(judge, queries(40), tmp_path / "merged")
+    assert (tally.finished, tally.calls) == (40, 40) and len(server.calls) == calls == 40
