@@ -71,18 +71,25 @@ def ensembles(
         frame = frame.assign(confidence=np.nan)
     confidences = _wide(frame, "confidence", names).reindex(about.index)
     resamples = Resamples.draw(about["chain_id"], draws, rng)
+    flags, asked, confidences = (wide.to_numpy() for wide in (flags, asked, confidences))
     rows = []
     for size in (1, *sizes):
-        for members in map(list, combinations(names, size)):
-            common = asked[members].all(axis=1).to_numpy()
-            voters = flags[members].to_numpy()[common], confidences[members].to_numpy()[common]
-            rules = {"alone": any_flag} if size == 1 else RULES
-            for rule, vote in rules.items():
-                if vote is mean_confidence and np.isnan(voters[1]).all(axis=0).any():
+        for rule, vote in {"alone": any_flag}.items() if size == 1 else RULES.items():
+            votes = {}
+            for members in combinations(range(len(names)), size):
+                columns = list(members)
+                if vote is mean_confidence and np.isnan(confidences[:, columns]).all(axis=0).any():
                     continue
-                head = {"judges": " + ".join(members), "n_judges": size, "rule": rule}
-                rows.append(head | _score(vote(*voters), about[common], resamples))
-    return pd.DataFrame(rows)
+                common = asked[:, columns].all(axis=1)
+                votes[members] = common, vote(flags[:, columns], confidences[:, columns])
+            heads = [
+                {"judges": " + ".join(names[member] for member in members), "n_judges": size, "rule": rule}
+                for members in votes
+            ]
+            scores = _scores(list(votes.values()), about, resamples)
+            rows += [head | score for head, score in zip(heads, scores, strict=True)]
+    table = pd.DataFrame(rows)
+    return table.sort_values(["n_judges", "judges"], kind="stable", ignore_index=True) if rows else table
 
 
 def _wide(frame: pd.DataFrame, values: str, names: Sequence[str]) -> pd.DataFrame:
@@ -90,23 +97,35 @@ def _wide(frame: pd.DataFrame, values: str, names: Sequence[str]) -> pd.DataFram
     return frame.pivot(index="item_id", columns="judge_id", values=values).reindex(columns=names)
 
 
-def _score(flagged: np.ndarray, about: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
+def _scores(
+    votes: Sequence[tuple[np.ndarray, np.ndarray]], about: pd.DataFrame, resamples: Resamples
+) -> list[dict[str, float]]:
+    """The rates of each (items in common, their flags), all sets resampled at once."""
     bad = about["truth"].to_numpy() == 0
-    columns = {
-        "bad": bad,
-        "caught": bad & (flagged == 1),
-        "clean": ~bad,
-        "alarmed": ~bad & (flagged == 1),
-        "accepted": ~bad & (flagged == 0),
-    }
-    sums = resamples.totals(about["chain_id"], columns)
-    n, n_clean = int(bad.sum()), int((~bad).sum())
-    rate, accepted = ratio(sums["caught"], sums["bad"]), ratio(sums["accepted"], sums["clean"])
-    return {
-        "n": n,
-        "unanswered": int((bad & np.isnan(flagged)).sum()),
-        "n_clean": n_clean,
-        **estimate(rate, n).columns("detection"),
-        **estimate(ratio(sums["alarmed"], sums["clean"]), n_clean).columns("false_alarm"),
-        **estimate((rate + accepted) / 2, min(n, n_clean)).columns("balanced_accuracy"),
-    }
+    columns = {}
+    for place, (common, flagged) in enumerate(votes):
+        columns |= {
+            (place, "bad"): common & bad,
+            (place, "caught"): common & bad & (flagged == 1),
+            (place, "clean"): common & ~bad,
+            (place, "alarmed"): common & ~bad & (flagged == 1),
+            (place, "accepted"): common & ~bad & (flagged == 0),
+        }
+    sums = resamples.totals(about["chain_id"], columns) if columns else {}
+    scores = []
+    for place, (common, flagged) in enumerate(votes):
+        n, n_clean = int((common & bad).sum()), int((common & ~bad).sum())
+        rate = ratio(sums[place, "caught"], sums[place, "bad"])
+        accepted = ratio(sums[place, "accepted"], sums[place, "clean"])
+        alarms = ratio(sums[place, "alarmed"], sums[place, "clean"])
+        scores.append(
+            {
+                "n": n,
+                "unanswered": int((common & bad & np.isnan(flagged)).sum()),
+                "n_clean": n_clean,
+                **estimate(rate, n).columns("detection"),
+                **estimate(alarms, n_clean).columns("false_alarm"),
+                **estimate((rate + accepted) / 2, min(n, n_clean)).columns("balanced_accuracy"),
+            }
+        )
+    return scores

@@ -13,6 +13,7 @@ from c2faith import judging
 from c2faith.judges import pricing
 
 OFFLINE = ("baseline", "symbolic", "local", "cros")
+"""Providers that cost nothing a call; their judges are recorded without a provider, endpoints with theirs."""
 
 
 def totals(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def totals(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             config = _pinned(run, judge)
             prices = pricing.read_prices(judge, config.get("prices"))
             spent = pricing.summary(verdict_frames.replies(run, judge, task), prices)
-            if math.isnan(spent["dollars"]) and config.get("provider") in OFFLINE:
+            if math.isnan(spent["dollars"]) and config.get("provider", "local") in OFFLINE:
                 spent["dollars"] = 0.0
             rows.append({"judge_id": judge, "task": task, **spent})
     return pd.DataFrame(rows)

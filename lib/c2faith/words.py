@@ -21,6 +21,7 @@ _TOKEN = re.compile(r"\\[A-Za-z]+|[^\W\d_]+(?:['’][^\W\d_]+)?")
 LONGEST = 3
 FEWEST = 5
 PRIOR = 500.0
+NOTABLE = 1.96
 
 
 def tokens(text: str) -> list[str]:
@@ -110,7 +111,7 @@ def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd
     -------
     DataFrame
         `judge_id`, `where` (reasoning, step), `over` (correct detections, false acceptances), `word`,
-        `count_correct`, `count_wrong`, `log_odds`, `z`, `p_holm`.
+        `count_correct`, `count_wrong`, `log_odds`, `z` (beyond ±1.96), `p_holm`.
     """
     bad = frame[(frame["truth"] == 0) & frame["value"].notna()]
     steps = items.set_index("item_id")["perturbed_step"]
@@ -128,7 +129,7 @@ def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd
 def _extremes(table: pd.DataFrame, top: int, head: dict[str, str]) -> Sequence[dict]:
     renamed = table.rename(columns={"count_first": "count_correct", "count_second": "count_wrong"})
     sides = {
-        "correct detections": renamed[renamed["z"] > 0].head(top),
-        "false acceptances": renamed[renamed["z"] < 0].iloc[::-1].head(top),
+        "correct detections": renamed[renamed["z"] > NOTABLE].head(top),
+        "false acceptances": renamed[renamed["z"] < -NOTABLE].iloc[::-1].head(top),
     }
     return [{**head, "over": over, **row} for over, side in sides.items() for row in side.to_dict("records")]

@@ -145,16 +145,14 @@ def coverage_trend(frame: pd.DataFrame, *, draws: int = DRAWS, rng: np.random.Ge
 
 
 def _trend(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
-    pairs = _level_pairs(rows)
-    fuller, thinner = pairs["fuller"].to_numpy(), pairs["thinner"].to_numpy()
+    chains, fuller, thinner = _level_pairs(rows)
     scored = ~np.isnan(fuller - thinner)
     tied, right = scored & (fuller == thinner), scored & (fuller > thinner)
     sums = resamples.totals(
-        pairs["chain_id"],
-        {"all": np.ones(len(pairs)), "scored": scored, "credit": right + tied / 2, "tied": tied},
+        chains, {"all": np.ones(len(chains)), "scored": scored, "credit": right + tied / 2, "tied": tied}
     )
     columns = {
-        "order_accuracy": (ratio(sums["credit"], sums["all"]), len(pairs)),
+        "order_accuracy": (ratio(sums["credit"], sums["all"]), len(chains)),
         "order_answered": (ratio(sums["credit"], sums["scored"]), int(scored.sum())),
         "order_ties": (ratio(sums["tied"], sums["scored"]), int(scored.sum())),
     }
@@ -162,22 +160,20 @@ def _trend(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
         known = rows[rows["value"].notna() & rows[column].notna()]
         x, y = known["value"].to_numpy(float), known[column].to_numpy(float)
         columns[name] = (_rho(known["chain_id"].to_numpy(), x, y, resamples), len(known))
-    made = {"n": len(rows), "unanswered": int(rows["value"].isna().sum()), "n_pairs": len(pairs)}
+    made = {"n": len(rows), "unanswered": int(rows["value"].isna().sum()), "n_pairs": len(chains)}
     for name, (values, bearing) in columns.items():
         made |= estimate(values, bearing).columns(name)
     return made
 
 
-def _level_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Scores of the fuller and the thinner of every two versions of a chain that differ in what is missing."""
+def _level_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Chain, score of the fuller and of the thinner of every two versions of a chain that miss different shares."""
     wide = rows.pivot(index="chain_id", columns="deletion_rate", values=["value", "realized_rate"])
-    parts = []
-    for low, high in combinations(sorted(rows["deletion_rate"].unique()), 2):
-        share = wide["realized_rate"][high] - wide["realized_rate"][low]
-        values = wide["value"]
-        fuller = values[low].where(share > 0, values[high])
-        thinner = values[high].where(share > 0, values[low])
-        part = pd.DataFrame({"chain_id": wide.index, "fuller": fuller.array, "thinner": thinner.array})
-        parts.append(part[(share.notna() & (share != 0)).to_numpy()])
-    empty = pd.DataFrame({"chain_id": [], "fuller": [], "thinner": []}, dtype=float)
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    value, share = wide["value"].to_numpy(float), wide["realized_rate"].to_numpy(float)
+    one, other = np.array(list(combinations(range(value.shape[1]), 2)), dtype=int).reshape(-1, 2).T
+    more = share[:, other] - share[:, one]
+    fuller = np.where(more > 0, value[:, one], value[:, other])
+    thinner = np.where(more > 0, value[:, other], value[:, one])
+    differ = ~np.isnan(more) & (more != 0)
+    chains = np.broadcast_to(wide.index.to_numpy(dtype=object)[:, None], differ.shape)
+    return chains[differ], fuller[differ], thinner[differ]

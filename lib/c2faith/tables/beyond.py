@@ -173,8 +173,8 @@ def telling_words(found: pd.DataFrame) -> pd.DataFrame:
     table.attrs = {
         "caption": "Exp 1, perturbed steps: words and phrases over-represented in correct detections and in "
         "false acceptances, in the judge's reasoning and in the steps it was shown. Log-odds with "
-        "an informative Dirichlet prior; z is in standard errors; Holm over all phrases of a judge "
-        "and place.",
+        "an informative Dirichlet prior; z is in standard errors, shown beyond 1.96; Holm over all phrases of a "
+        "judge and place.",
         "keys": ["judge_id", "where", "over"],
         "panels": {"": ["word", "count_correct", "count_wrong", "z", "p_holm"]},
     }

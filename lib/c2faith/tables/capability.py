@@ -35,6 +35,7 @@ def table4_capability(frames: Mapping[str, pd.DataFrame], *, show_published: boo
         `task`, `writer` and `best` (how the row's numbers are written and which is best), one column a judge,
         and the paper's judges as "<judge> (published)". Intervals of the values are in Tables 1 to 3.
     """
+    frames = {task: frames[task] for task in TASKS if task in frames}
     ours, asked = _values(frames)
     low, high = _levels(frames)
     names = [name.format(low=f"{low:.0%}", high=f"{high:.0%}") for name in PAPER_ROWS]

@@ -25,7 +25,7 @@ def _p(value: float) -> str:
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}"
+    return f"{value:,.0f}".replace("-", "−")
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {

@@ -1,0 +1,304 @@
+"""Tables: what they hold, how they are written, and that no number of judges or items breaks them."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2faith import metrics, published, tables
+from c2faith.records import InputError
+from c2faith.tables.columns import MISSING
+from c2faith.tables.rendering import escape
+from frames import frames
+
+pytestmark = pytest.mark.filterwarnings("error")
+DRAWS = 100
+
+
+def computed(n_chains, judges, **changes):
+    made = frames(n_chains, judges, seed=1) | changes
+    items = made.pop("items")
+    return dict(tables.compute(made, items, draws=DRAWS))
+
+
+@pytest.fixture(scope="module")
+def made():
+    return frames(40, 3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return computed(40, 3)
+
+
+# The whole set
+
+PAPERS = ["table1_detection", "table2_localization", "table3_coverage", "table4_capability"]
+PAPERS += ["table5_predictors", "table6_edit_types"]
+
+
+def test_the_set_holds_the_papers_tables_and_those_beyond(run):
+    assert set(PAPERS) <= set(run)
+    assert {"false_alarms", "ensembles", "natural_errors", "early_bias", "calibration"} <= set(run)
+    assert all(table.attrs.get("caption") for table in run.values())
+
+
+@pytest.mark.parametrize("n_chains, judges", [(1, 1), (2, 2), (4, 12)])
+def test_any_number_of_judges_and_chains_makes_all_tables(n_chains, judges, tmp_path):
+    for name, table in computed(n_chains, judges).items():
+        for path in tables.save(table, tmp_path, name):
+            assert path.stat().st_size
+
+
+def test_a_single_task_makes_its_tables(made):
+    names = [name for name, _ in tables.compute({"coverage": made["coverage"]}, draws=2)]
+    assert names == ["table3_coverage", "table3_trend", "table4_capability", "calibration"]
+
+
+def test_pending_items_refuse_every_table(made):
+    frame = made["detection"].copy()
+    frame.loc[frame.index[0], ["status", "value"]] = ["api_error", np.nan]
+    for make in (tables.table1_detection, tables.table1_pairs, tables.false_alarms, tables.ensemble_votes):
+        with pytest.raises(InputError, match="pending \\(1 of judge-0\\)"):
+            make(frame, draws=2)
+
+
+def test_published_rows_stand_under_ours_and_are_marked(run):
+    for name in PAPERS[:3] + PAPERS[4:]:
+        origin = run[name]["origin"].to_list()
+        assert origin == sorted(origin, key=["run", "published"].index)
+        assert "published" in origin
+    printed = run["table2_localization"].query("origin == 'published'").set_index("judge_id")
+    assert printed.loc["o4-mini", "exact"] == 0.68
+    assert np.isnan(printed.loc["o4-mini", "processbench_f1"])
+
+
+def test_every_table_says_how_many_and_how_many_unanswered(run, made):
+    bad = made["detection"].query("truth == 0")
+    table = run["table1_detection"].query("origin == 'run'").set_index("judge_id")
+    for judge, rows in bad.groupby("judge_id"):
+        assert table.loc[judge, "n"] == len(rows)
+        assert table.loc[judge, "unanswered"] == rows["value"].isna().sum()
+    for name in ("table2_localization", "table3_coverage", "table6_edit_types", "ensembles", "natural_errors"):
+        assert {"n", "unanswered"} <= set(run[name].columns)
+
+
+# Table 1's marks
+
+
+def test_table1_reproduces_the_paper():
+    table = tables.table1_detection(published.exp1_frame(), alpha=0.001, draws=2000)
+    ours, printed = (table.query("origin == @o").set_index("judge_id") for o in ("run", "published"))
+    for judge in published.JUDGES:
+        assert f"{ours.loc[judge, 'detection']:.3f}" == f"{printed.loc[judge, 'detection']:.3f}"
+        assert f"{ours.loc[judge, 'sd']:.3f}" == f"{printed.loc[judge, 'sd']:.3f}"
+    key = ours.loc["GPT-4.1", "key"]
+    assert ours["better_than"].to_dict() == {"GPT-4.1": "", "DeepSeek-V3.1": key, "o4-mini": key}
+
+
+def test_pairs_of_the_paper():
+    """Discordant counts from Fig. 8: GPT-4.1 against DeepSeek 8 + 1 and 40 + 23 …"""
+    pairs = tables.table1_pairs(published.exp1_frame(), draws=50).set_index(["judge_a", "judge_b"])
+    assert pairs.loc[("GPT-4.1", "DeepSeek-V3.1"), ["only_a", "only_b"]].to_list() == [9, 63]
+    assert pairs.loc[("DeepSeek-V3.1", "o4-mini"), ["only_a", "only_b"]].to_list() == [27, 15]
+    assert f"{pairs.loc[('DeepSeek-V3.1', 'o4-mini'), 'p']:.3f}" == "0.090"
+    assert pairs["difference"].to_list() == pytest.approx([-54 / 450, -42 / 450, 12 / 450])
+
+
+def test_one_judge_has_no_marks_and_no_pairs(made):
+    frame = made["detection"].query("judge_id == 'judge-0'")
+    assert tables.table1_detection(frame, draws=2)["better_than"].iloc[0] == ""
+    assert tables.table1_pairs(frame, draws=2).empty
+
+
+def test_judges_are_compared_on_the_items_that_both_were_asked(made):
+    frame = made["detection"]
+    few = frame[(frame["judge_id"] != "judge-1") | (frame["chain_id"] < "chain-0010")]
+    pairs = tables.table1_pairs(few, draws=2).set_index(["judge_a", "judge_b"])["n"]
+    assert pairs.to_list() == [10, 40, 10]
+
+
+# Table 4
+
+
+def test_table4_ranks_by_the_mean_rank_of_its_rows(run):
+    """Printed: detection 3 1 2, exact 2 3 1, ρ 1.5 3 1.5, bias 2 3 1: means 2.125, 2.5, 1.375."""
+    table = run["table4_capability"].set_index("task")
+    names = [f"{judge} (published)" for judge in published.JUDGES]
+    assert table.loc["Mean rank (paper's rows)", names].to_list() == [2.125, 2.5, 1.375]
+    assert table.loc["Overall rank (paper's rows)", names].to_list() == [2, 3, 1]
+
+
+def test_a_judge_without_a_task_has_no_rank(made):
+    some = made["localization"].query("judge_id != 'judge-1'")
+    table = tables.table4_capability(
+        {"detection": made["detection"], "localization": some, "coverage": made["coverage"]}
+    )
+    ranks = table.set_index("task").loc["Overall rank (paper's rows)", ["judge-0", "judge-1", "judge-2"]]
+    assert ranks.isna().to_list() == [False, True, False]
+
+
+def test_an_undefined_correlation_ranks_last(made):
+    frame = made["coverage"].copy()
+    frame.loc[frame["judge_id"] == "judge-0", "value"] = 4.0
+    table = tables.table4_capability(made | {"coverage": frame}).set_index("task")
+    others = table.loc["Cov. ρ @70%", ["judge-1", "judge-2"]]
+    assert np.isnan(table.loc["Cov. ρ @70%", "judge-0"])
+    assert others.notna().all()
+    assert table.loc["Mean rank (paper's rows)", "judge-0"] >= 1.5  # 3 of the four ranks at best 1, ρ 3
+
+
+# Beyond
+
+
+def test_false_alarms_turn_the_ranking_over():
+    """`always` flags everything: first by detection, last by balanced accuracy."""
+    parts = []
+    for judge, values in {"always": [0, 0, 0, 0], "fair": [0, 1, 1, 1]}.items():
+        parts.append(
+            pd.DataFrame(
+                {
+                    "judge_id": judge,
+                    "item_id": list("abcd"),
+                    "chain_id": ["1", "2", "1", "2"],
+                    "kind": "perturbed",
+                    "n_steps": 9,
+                    "truth": [0, 0, 1, 1],
+                    "value": np.array(values, dtype=float),
+                    "status": "ok",
+                }
+            )
+        )
+    table = tables.false_alarms(pd.concat(parts), draws=DRAWS).set_index("judge_id")
+    assert table["rank_detection"].to_list() == [1, 2]
+    assert table["rank_balanced"].to_list() == [2, 1]
+
+
+def test_natural_and_injected_errors_stand_side_by_side(run, made):
+    table = run["natural_errors"]
+    assert table["set"].to_list() == ["injected", "natural"] * 3
+    assert table["judge_id"].drop_duplicates().to_list() == ["judge-0", "judge-1", "judge-2"]
+
+
+def test_conditions_of_an_ablation_are_compared(made):
+    table = tables.ablation({"full": made["detection"], "step only": made["detection"]}, draws=2)
+    assert table["condition"].value_counts().to_dict() == {"full": 3, "step only": 3}
+
+
+def test_costs_stand_beside_what_they_bought(made):
+    totals = pd.DataFrame([{"judge_id": "judge-0", "task": "detection", "calls": 80, "dollars": 0.25}])
+    table = tables.costs(totals, made)
+    expected = metrics.detection(made["detection"], draws=2)["balanced_accuracy"].iloc[0]
+    assert table["worth"].to_list() == [expected]
+
+
+# Files
+
+
+def test_csv_holds_full_numbers(run, tmp_path):
+    tables.save(run["table1_detection"], tmp_path, "t")
+    back = pd.read_csv(tmp_path / "t.csv", keep_default_na=True)
+    ours = run["table1_detection"]
+    assert list(back.columns) == list(ours.columns)
+    assert back["detection_low"].to_numpy() == pytest.approx(ours["detection_low"].to_numpy(), rel=1e-9)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path):
+    written = []
+    for folder in ("a", "b"):
+        for name, table in computed(4, 2).items():
+            tables.save(table, tmp_path / folder, name)
+        written.append({path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()})
+    assert written[0] == written[1]
+
+
+def test_markdown_merges_intervals_and_marks_the_best(run):
+    text = tables.markdown(run["table1_detection"])
+    row = next(line for line in text.splitlines() if line.startswith("| judge-0 "))
+    assert re.search(r"\| \*\*\d+\.\d \[\d+\.\d, \d+\.\d\]\*\* \|", row)
+    published_rows = [line for line in text.splitlines() if "published" in line]
+    assert len(published_rows) == 3  # not in the panel for which the paper has nothing
+    assert not any("**" in line for line in published_rows)
+
+
+def test_equal_values_have_no_best():
+    table = pd.DataFrame({"judge_id": ["a", "b"], "detection": [0.5, 0.5]})
+    assert "**" not in tables.markdown(table)
+
+
+def test_missing_values_are_dashes_and_never_nan(run):
+    for table in run.values():
+        assert not re.search(r"\bnan\b|<NA>|\bNone\b", tables.markdown(table))
+    assert MISSING in tables.markdown(run["table1_detection"])
+
+
+def test_stars_stand_on_the_correlation(run):
+    text = tables.markdown(run["table3_coverage"])
+    assert r"0.151\*\*\*" in text
+    assert r"−0.006 |" in text
+
+
+@pytest.mark.parametrize("name", [*PAPERS, "ensembles", "appendix_f_words"])
+def test_latex_is_balanced_ascii_and_escaped(run, name):
+    table = run[name]
+    text = tables.latex(table, name, table.attrs["caption"])
+    assert text.isascii()
+    assert text.count(r"\begin{") == text.count(r"\end{")
+    bare = re.sub(r"\\[{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert len(re.findall(r"(?<!\\)\$", text)) % 2 == 0
+    body = re.sub(r"\$[^$]*\$", "", re.sub(r"\\label\{.*?\}|\\.", "", text))
+    assert not re.search(r"[#_^~]", body)
+    for block in re.findall(r"\\begin\{tabular\}\{(l[r]*)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        alignment, rows = block
+        cells = [row for row in rows.split(r"\\") if "&" in row or row.strip().startswith("\\midrule")]
+        widths = {len(re.findall(r"(?<!\\)&", row)) + 1 for row in cells if "&" in row}
+        assert widths == {len(alignment)}
+
+
+def test_text_is_escaped_for_latex():
+    assert escape("50% & a_b #1 {x} ~^\\") == (
+        r"50\% \& a\_b \#1 \{x\} \textasciitilde{}\textasciicircum{}\textbackslash{}"
+    )
+    assert escape("猫") == "[U+732B]"
+
+
+def test_a_long_table_shows_its_first_rows_and_says_so():
+    table = pd.DataFrame({"judge_id": [f"j{k}" for k in range(9)], "n": range(9)})
+    table.attrs["limit"] = 3
+    text = tables.markdown(table)
+    assert "The first 3 of 9 rows" in text
+    assert "j3" not in text
+
+
+def test_a_pipe_in_a_name_does_not_break_a_row():
+    table = pd.DataFrame({"judge_id": ["a|b"], "n": [1]})
+    row = tables.markdown(table).splitlines()[-1]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+
+
+def test_numbers_are_plain_json_with_null_where_undefined(run, tmp_path):
+    tables.save_numbers(run, tmp_path / "numbers.json")
+    text = (tmp_path / "numbers.json").read_text()
+    assert "NaN" not in text
+    read = json.loads(text)
+    row = read["table1_detection"][-1]
+    assert row["origin"] == "published"
+    assert row["false_alarm"] is None
+    assert row["detection"] == 0.92
+
+
+def test_an_unwritable_folder_is_one_clear_line(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        tables.save(run["table1_detection"], tmp_path / "file", "t")
+
+
+def test_csv_quotes_what_needs_it(tmp_path):
+    table = pd.DataFrame({"judge_id": ['a,"b"\nc'], "n": [1]})
+    tables.save(table, tmp_path, "t")
+    assert list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text())))[1] == ['a,"b"\nc', "1"]
