@@ -25,7 +25,7 @@ from c2faith.algebra import (
 )
 from c2faith.judges import fingerprint
 from c2faith.judges.base import Query, Reply
-from c2faith.negate.swaps import is_claimed, is_denied
+from c2faith.negate.claims import is_claimed, is_denied
 from c2faith.records import InputError, Task
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from c2faith.edits import edit_type, similarity
-from c2faith.negate.swaps import Edit, apply, math_edits
+from c2faith.negate.claims import Edit, apply
+from c2faith.negate.formulas import math_edits
 from c2faith.negate.wording import word_edits
 from c2faith.records import Chain
 
@@ -22,22 +23,23 @@ TABLE6 = {
 """How many of the paper's 450 negations were of each type (Table 6)."""
 
 WEIGHTS = {
-    "numeric_swap": 87,
-    "operator_swap": 110,
-    "minor_rewrite": 174,
-    "moderate_rewrite": 74,
+    "numeric_swap": 84,
+    "operator_swap": 123,
+    "minor_rewrite": 163,
+    "moderate_rewrite": 75,
     "major_rewrite": 5,
 }
 """Chances (of 450) with which a type is aimed at.
 
-Not every step allows every type: of CHAMP's middle steps 66% allow a numeric swap, 57% an operator swap, 56% a minor
-and 27% a moderate rewrite. These weights, found by iterative proportional fitting over the sets of types that the
-steps allow, bring the realized mix near `TABLE6`.
+Not every step allows every type: of CHAMP's middle steps 64% allow a numeric swap, 53% an operator swap, 57% a
+minor and 27% a moderate rewrite. These weights, found by iterative proportional fitting over the sets of types
+that the steps allow, bring the realized mix near `TABLE6`.
 """
 
 _BANDS = {"minor_rewrite": (0.8, 0.9), "moderate_rewrite": (0.5, 0.8)}
+_KINDS = {"numeric_swap": ["number"], "operator_swap": ["operator", "relation", "operation", "term"]}
 _ONCE = {"relation", "opposite", "operation"}
-MAX_EDITS, DRAWS = 2, 10
+MAX_EDITS, DRAWS = 3, 12
 
 
 class RulesNegator:
@@ -64,18 +66,18 @@ class RulesNegator:
         weights = np.array(list(WEIGHTS.values()), dtype=float)
         order = rng.choice(list(WEIGHTS), size=len(WEIGHTS), replace=False, p=weights / weights.sum())
         pool = [*math_edits(step), *word_edits(step)]
-        for aimed in order:
+        plain = [edit for edit in pool if edit.kind != "frame"]
+        for aimed in map(str, order):
             if aimed == "major_rewrite" and aimed != order[0]:
                 continue
             seen = set()
-            for _ in range(DRAWS):
-                candidate = self._draw(str(aimed), chain, target, pool, rng)
+            for attempt in range(DRAWS):
+                candidate = self._draw(aimed, chain, target, pool if attempt > DRAWS // 2 else plain, rng)
                 if candidate is not None and candidate not in seen and edit_type(step, candidate) == aimed:
                     seen.add(candidate)
                     yield candidate
-        weights = np.array([edit.weight for edit in pool])
-        for i in rng.choice(len(pool), size=len(pool), replace=False, p=weights / weights.sum()) if pool else ():
-            yield apply(step, [pool[i]])
+        for edit in _shuffled(pool, rng):
+            yield apply(step, [edit])
 
     def _draw(
         self, aimed: str, chain: Chain, target: int, pool: list[Edit], rng: np.random.Generator
@@ -83,16 +85,10 @@ class RulesNegator:
         step = chain.steps[target]
         if aimed == "major_rewrite":
             return self._foreign(chain, target, rng)
-        kinds = {"numeric_swap": {"number"}, "operator_swap": {"operator", "relation", "operation", "term"}}.get(
-            aimed
-        )
-        edits = [edit for edit in pool if kinds is None or edit.kind in kinds]
-        if not edits:
-            return None
-        if kinds is None:
-            return _compose(step, edits, _BANDS[aimed], rng)
-        weights = np.array([edit.weight for edit in edits])
-        return apply(step, [edits[int(rng.choice(len(edits), p=weights / weights.sum()))]])
+        if aimed in _BANDS:
+            return _compose(step, pool, _BANDS[aimed], rng)
+        edits = _shuffled([edit for edit in pool if edit.kind in _KINDS[aimed]], rng)
+        return apply(step, edits[:1]) if edits else None
 
     def _foreign(self, chain: Chain, target: int, rng: np.random.Generator) -> str | None:
         """A step of another problem's chain, of similar length and position."""
@@ -107,8 +103,7 @@ class RulesNegator:
 def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: np.random.Generator) -> str | None:
     """Make edits in a random order, those of one statement first, until the similarity is in the band."""
     low, high = band
-    weights = np.array([edit.weight * edit.size for edit in edits])
-    order = [edits[i] for i in rng.choice(len(edits), size=len(edits), replace=False, p=weights / weights.sum())]
+    order = _shuffled(edits, rng, by_size=True)
     chosen: list[Edit] = []
     for edit in sorted(order, key=lambda edit: edit.scope != order[0].scope):
         if any(_clash(edit, other) for other in chosen):
@@ -119,14 +114,22 @@ def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: np.ra
         chosen.append(edit)
         if ratio <= high:
             return apply(step, chosen)
-        if len(chosen) == MAX_EDITS:
+        if len(chosen) == (MAX_EDITS if edit.scope == order[0].scope >= 0 else 2):
             break
     return None
 
 
+def _shuffled(edits: list[Edit], rng: np.random.Generator, *, by_size: bool = False) -> list[Edit]:
+    """The edits in a random order, those of more weight (and, if asked, of more characters) rather first."""
+    weights = np.array([edit.weight * (edit.size if by_size else 1) for edit in edits])
+    if not edits:
+        return []
+    return [edits[i] for i in rng.choice(len(edits), size=len(edits), replace=False, p=weights / weights.sum())]
+
+
 def _clash(edit: Edit, other: Edit) -> bool:
-    """Whether two edits overlap or could undo each other: what is denied must not be changed as well."""
+    """Whether two edits overlap or could undo each other: what is denied must not be changed too."""
     kinds = {edit.kind, other.kind}
     overlap = any(a[0] <= b[1] and b[0] <= a[1] for a in edit.parts for b in other.parts)
     undone = kinds <= _ONCE or ("relation" in kinds and edit.scope == other.scope)
-    return overlap or undone or "denial" in kinds
+    return overlap or undone or bool(kinds & {"denial", "frame"})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from c2faith.algebra import statements
-from c2faith.negate.swaps import Edit, is_claimed, is_denied
+from c2faith.negate.claims import Edit, is_claimed, is_denied
 
 _OPPOSITES = [
     ("even", "odd"), ("positive", "negative"), ("increasing", "decreasing"), ("maximum", "minimum"),
@@ -30,17 +30,18 @@ _DENIALS = [
     (r"we have", ["we do not have", "we cannot have", "we can never have", "it is impossible to have"]),
     (r"must be", ["cannot be", "need not be", "can never be"]),
     (r"must (?!be\b|have\b|not\b)", ["need not "]),
-    (r"(can|could) (?!not\b|only\b|never\b)", ["cannot ", "can never "]),
+    (r"(can|could) (?!not\b|only\b|never\b)", ["cannot "]),
     (r"cannot", ["can", "can always"]),
     (r"(is|are|was|were) not", [r"\1", r"\1 always"]),
     (r"(?<!there )(is|are) (?!not\b|no\b|never\b|to\b|also\b|then\b|impossible\b)", [r"\1 not ", r"\1 never "]),
     (r"divides", ["does not divide"]),
-    (r"satisfies", ["does not satisfy", "can never satisfy"]),
+    (r"satisfies", ["does not satisfy"]),
     (r"(represent|contain|exceed|equal|appear|exist|require|remain|hold|correspond)s", [r"does not \1"]),
     (r"contradicts(?: with)?", ["is consistent with", "agrees with"]),
     (r"(?:is|gives us) a contradiction", ["is consistent", "is no contradiction"]),
     (r"is impossible", ["is possible"]),
-    (r"(has|is) no (?=[a-z]+ ?(?:integer |real |positive )*(?:solution|root|number|value)\b)", [r"\1 a "]),
+    (r"(has|is) no (?=(?:(?:real|positive|such|common) )*(?:solution|root|number|value)\b)", [r"\1 a "]),
+    (r"(has|is) no (?=(?:integer|other) (?:solution|root|number|value)\b)", [r"\1 an "]),
     (r"(have|are) no (?=\w)", [r"\1 "]),
     (r"(means|implies) that", [r"does not mean that", "does not imply that"]),
 ]  # fmt: skip
@@ -51,8 +52,8 @@ _ENDINGS = [
 _CLAUSE = re.compile(
     r"(?P<lead>(?:(?:Thus|So|Therefore|Hence|Then|Furthermore|Moreover|In addition|This means that|Now|Also|Again|"
     r"However|Similarly|Clearly|Finally|In other words|For this reason)\b,? )?)"
-    r"(?P<first>we|there|the|this(?! gives| means| implies| simplifies| leads| shows)|it|each|every|all|any|one|"
-    r"both|I have|\$)\b",
+    r"(?P<first>we(?! see| know| not| just)|this(?! gives| means| implies| simplifies| leads| shows)|"
+    r"there|the|it|each|every|all|any|one|both|I have|\$)\b",
     re.IGNORECASE,
 )
 _CONTINUES = re.compile(
@@ -107,7 +108,7 @@ def _leading_denials(step: str) -> Iterator[Edit]:
     for text in _LEADS:
         lead = text if match["lead"] else text.capitalize()
         first = first if step.startswith("I ", position) else first.lower()
-        yield Edit(((position, position + 1, lead + first),), "denial", 0.3)
+        yield Edit(((position, position + 1, lead + first),), "frame", 0.3)
 
 
 def _false_endings(step: str) -> Iterator[Edit]:
@@ -119,7 +120,7 @@ def _false_endings(step: str) -> Iterator[Edit]:
         and is_claimed(step, claims[-1].start, claims[-1].end)
     ):
         end = step.rindex(".")
-        yield from (Edit(((end, end, text),), "denial", 0.3) for text in _ENDINGS)
+        yield from (Edit(((end, end, text),), "frame", 0.3) for text in _ENDINGS)
 
 
 def _edit(step: str, match: re.Match[str], text: str, kind: str, weight: float) -> Edit:
