@@ -22,7 +22,7 @@ class Scripted:
         for query in queries:
             self.asked.append(query.item_id)
             reply = self.script.pop(0)
-            if isinstance(reply, Exception):
+            if isinstance(reply, BaseException):
                 raise reply
             yield query, reply
 
