@@ -100,7 +100,7 @@ def logistic(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for judge, mine in per_judge(joined):
         x = mine[list(FEATURES)].astype(float)
-        varying = [name for name in FEATURES if x[name].std(ddof=0) > 0]
+        varying = [name for name in FEATURES if x[name].nunique() > 1]
         z = (x[varying] - x[varying].mean()) / x[varying].std(ddof=0)
         fitted = _fit(mine["caught"].astype(float).to_numpy(), z)
         for name in FEATURES:

@@ -38,8 +38,8 @@ def mcnemar_range(first: int, second: int, n: int) -> tuple[float, float]:
     """
     gap = first - second
     fewest, most = abs(gap), min(first, n - second) + min(second, n - first)
-    totals = np.arange(max(fewest, 1), most + 1, 2)
-    p = scipy_stats.chi2.sf(np.maximum(abs(gap) - 1, 0) ** 2 / totals, 1)
+    totals = np.arange(fewest, most + 1, 2)
+    p = scipy_stats.chi2.sf(max(abs(gap) - 1, 0) ** 2 / np.maximum(totals, 1), 1)
     return float(p.min()), float(p.max())
 
 
