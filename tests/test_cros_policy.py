@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+
 from c2faith.cros import policy
 from c2faith.cros.rewards import score_rewards, verdict_rewards
 

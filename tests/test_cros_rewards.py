@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from c2faith.cros import rewards
 from c2faith.records import InputError
 

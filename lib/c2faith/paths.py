@@ -49,3 +49,8 @@ def figures_dir(run: str) -> Path:
 def models_dir() -> Path:
     """`data/runs/.models`: model folders made from packages, the same for every run."""
     return home() / "data" / "runs" / ".models"
+
+
+def features_dir() -> Path:
+    """`data/runs/.features`: what encoders made of chains, named by content and the same for every run."""
+    return home() / "data" / "runs" / ".features"

@@ -61,7 +61,7 @@ def score_log_probs(gap_logits: Tensor, mask: Tensor) -> Tensor:
     Tensor, shape (batch, 5)
     """
     total = expected_missing(gap_logits, mask)[:, None]
-    n_steps = mask.sum(-1, keepdim=True)
+    n_steps = mask.sum(-1, keepdim=True).clamp_min(1)
     # Scores of 4n / (n + M) < 0.5, that is M > 7n, are all 0: the sum stops there and score 0 gets the rest.
     counts = torch.arange(7 * mask.shape[-1] + 1, device=gap_logits.device)
     log_pmf = counts * total.clamp_min(1e-6).log() - total - torch.lgamma(counts + 1.0)
@@ -80,7 +80,7 @@ def expected_missing(gap_logits: Tensor, mask: Tensor) -> Tensor:
 
 def coverage(gap_logits: Tensor, mask: Tensor) -> Tensor:
     """Coverage on the 0–4 scale before rounding, 4·n / (n + Σ λ_i), shape (batch,)."""
-    n_steps = mask.sum(-1)
+    n_steps = mask.sum(-1).clamp_min(1)
     return 4 * n_steps / (n_steps + expected_missing(gap_logits, mask))
 
 
@@ -121,6 +121,8 @@ def sampled_objective(
     -------
     Tensor, shape (batch,)
     """
+    if not len(log_probs):
+        return log_probs.sum(-1)
     draws = torch.multinomial(log_probs.detach().exp(), n_samples, replacement=True, generator=generator)
     earned = rewards.gather(-1, draws)
     advantages = earned - earned.mean(-1, keepdim=True)

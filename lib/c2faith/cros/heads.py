@@ -1,0 +1,93 @@
+"""The trainable part over a model's step features: a projection fitted once, and a small head over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from c2faith.cros.features import StepFeatures
+
+
+class Projection(nn.Module):
+    """Standardized scalars beside the leading principal components of the standardized states.
+
+    Fitted without labels, on the training problems' steps, and fixed from then on.
+    """
+
+    def __init__(self, n_states: int, n_scalars: int, n_components: int) -> None:
+        super().__init__()
+        self.register_buffer("state_center", torch.zeros(n_states))
+        self.register_buffer("components", torch.zeros(n_states, n_components))
+        self.register_buffer("scalar_center", torch.zeros(n_scalars))
+        self.register_buffer("scalar_scale", torch.ones(n_scalars))
+
+    @property
+    def n_features(self) -> int:
+        return self.components.shape[1] + len(self.scalar_scale)
+
+    @classmethod
+    def fit(cls, chains: Sequence[StepFeatures], n_components: int, seed: int = 0) -> Projection:
+        """Fit to the steps of `chains`; components are scaled to unit variance."""
+        states = torch.cat([chain.states.flatten(1) for chain in chains]).float()
+        scalars = torch.cat([chain.scalars for chain in chains])
+        n_components = min(n_components, len(states) - 1, states.shape[1])
+        fitted = cls(states.shape[1], scalars.shape[1], n_components)
+        center, scale = states.mean(0), states.std(0).clamp_min(1e-4)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            _, singular, axes = torch.svd_lowrank((states - center) / scale, q=n_components, niter=4)
+        deviation = singular / len(states) ** 0.5
+        fitted.state_center.copy_(center)
+        fitted.components.copy_(axes / scale[:, None] / deviation.clamp_min(1e-6))
+        fitted.scalar_center.copy_(scalars.mean(0))
+        fitted.scalar_scale.copy_(scalars.std(0).clamp_min(1e-4))
+        return fitted
+
+    def forward(self, chain: StepFeatures) -> Tensor:
+        """Features of a chain's steps, shape (n_seen, n_features)."""
+        states = (chain.states.flatten(1).to(self.components.dtype) - self.state_center) @ self.components
+        scalars = (chain.scalars - self.scalar_center) / self.scalar_scale
+        return torch.cat([states, scalars.clamp(-5, 5)], -1).clamp(-10, 10)
+
+
+class StepHead(nn.Module):
+    """Hazard and gap logits of every step, one function shared by all positions.
+
+    Each step is judged by its own features, by the mean of the steps before it, and by the step after it where
+    there is one; there is no positional input, so that the head cannot learn where errors tend to be put.
+
+    Parameters
+    ----------
+    n_features : int
+    hidden : int
+        Width of the hidden layer.
+    dropout : float
+        On the hidden layer, in training.
+    """
+
+    def __init__(self, n_features: int, hidden: int = 32, dropout: float = 0.2) -> None:
+        super().__init__()
+        self.step = nn.Linear(n_features, hidden)
+        self.before = nn.Linear(n_features, hidden, bias=False)
+        self.after = nn.Linear(n_features, hidden, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.outputs = nn.Linear(hidden, 2)
+
+    def forward(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Hazard logits and gap logits, each of shape (batch, n_steps).
+
+        Parameters
+        ----------
+        features : Tensor, shape (batch, n_steps, n_features)
+        mask : Tensor of bool, shape (batch, n_steps)
+            True where there is a step.
+        """
+        features = features * mask[..., None]
+        count = torch.arange(features.shape[1], device=features.device).clamp_min(1)[:, None]
+        before = (features.cumsum(1) - features) / count
+        after = torch.cat([features[:, 1:], torch.zeros_like(features[:, :1])], 1)
+        mixed = self.step(features) + self.before(before) + self.after(after)
+        hazard, gap = self.outputs(self.dropout(nn.functional.gelu(mixed))).unbind(-1)
+        return hazard, gap
