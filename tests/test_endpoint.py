@@ -87,6 +87,21 @@ def test_the_papers_judges_are_ready_to_run(name):
     assert set(judge.tasks) == {"detection", "localization", "coverage", "reference"}
 
 
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("server/my-model", "my-model"),
+        ("openai/gpt-4.1", "gpt-4.1"),
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("vllm/Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("server//models/mine", "/models/mine"),
+    ],
+)
+def test_a_server_is_asked_for_the_model_under_its_own_name(name, model):
+    judge = judges.make(name, base_url="http://localhost:8000/v1")
+    assert judge.model == model and "/" not in judge.judge_id
+
+
 def test_a_description_with_wrong_prices_is_refused():
     config = {"judge_id": "j", "provider": "openai", "model": "m", "prices": {"as_of": "2026-11-30", "in": 1}}
     with pytest.raises(InputError, match=r"judge j: prices\.\w+"):

@@ -12,7 +12,6 @@ from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
 
 from c2faith.judges.pump import pause
-from c2faith.records import InputError
 
 BACKOFF = wait_random_exponential(multiplier=1, min=1, max=60)
 STAGGER_S = 2.0  # over how long the calls that waited together go out again
@@ -55,7 +54,7 @@ class Limiter:
     backoff : tenacity wait
         Used where the server does not say how long to wait.
     patience_s : float
-        A rate limit that lets nothing through for so long ends the run, to be resumed later.
+        How long a rate limit may let nothing through.
     """
 
     def __init__(
@@ -85,16 +84,11 @@ class Limiter:
         """The server gave an answer: no limit is in force."""
         self._bursts, self._blocked_since = 0, None
 
-    def limited(self, wait: float | None, host: str) -> None:
+    def limited(self, wait: float | None) -> None:
         """The server refused a call for its rate; `wait` is what it asks for, if it does.
 
         Calls refused while the wait is already on belong to the same burst and do not lengthen it, unless the
         server asks for more.
-
-        Raises
-        ------
-        InputError
-            If the limit lasts, or would last, longer than our patience.
         """
         now = self._clock()
         if self._blocked_since is None:
@@ -105,8 +99,8 @@ class Limiter:
             self._bursts += 1
             wait = seconds(self._backoff, self._bursts)
         self._until = max(self._until, now + wait)
-        if self._until - self._blocked_since > self._patience_s:
-            raise InputError(
-                f"{host}: the rate limit lets nothing through ({wait:.0f} s more to wait); "
-                "what was finished is kept, run the same command later"
-            )
+
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether the limit has let nothing through, or would let nothing through, for too long."""
+        return self._blocked_since is not None and self._until - self._blocked_since > self._patience_s

@@ -37,6 +37,13 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SCOUT_S = 2.0
+SERVERS = (
+    *endpoints.PROVIDERS,
+    "server",
+    "vllm",
+    "ollama",
+    "llama.cpp",
+)  # what else stands before a slash is a name
 TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference")
 _log = logging.getLogger(__name__)
 
@@ -178,12 +185,19 @@ class OpenAIJudge:
                 self._limiter.answered()
                 self._given_up, self._trouble = 0, ""
                 scouted.set()
+            elif outcome.kind == "rate_limit":
+                self._limiter.limited(outcome.wait_s)
+            elif outcome.kind == "fatal":
+                stopping.set()
             step, reply = self._after(course, outcome)
             await hand(query, reply)
             if outcome.kind == "fatal":
                 raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(outcome))}")
-            if outcome.kind == "rate_limit":
-                self._limiter.limited(outcome.wait_s, self.endpoint.host)
+            if self._limiter.out_of_patience:
+                raise InputError(
+                    f"{self.endpoint.host}: the rate limit lets nothing through "
+                    f"({self._limiter.waiting_s:.0f} s more to wait); the same command resumes later"
+                )
             if not step.again:
                 if outcome.kind != "answer":
                     self._give_up(outcome)
@@ -274,6 +288,9 @@ def from_config(
     """
     env = endpoints.environment() if env is None else env
     place = endpoints.find(config["provider"], env, base_url)
+    if base_url and config["provider"] not in SERVERS:
+        # Half of a model's name: vLLM serves "Qwen/Qwen3-8B" under just that name.
+        config = {**config, "provider": "server", "model": f"{config['provider']}/{config['model']}"}
     if batch is not None:
         from c2faith.judges.batch_api import BatchJudge
 
