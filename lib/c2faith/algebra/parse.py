@@ -90,7 +90,6 @@ class _Parser:
             relations.append(self.peek()[1])
             self.position += 1
             sides.append(self.side())
-        self.take(("open", "("))
         if self.take(("command", "pmod")):
             modulus = self.operand()
         if "≡" in relations and modulus is None and sides[-1][0] == "mod":
@@ -134,7 +133,7 @@ class _Parser:
 
     def starts_factor(self) -> bool:
         kind, value = self.peek()
-        if kind == "command" and self.tokens[self.position - 1].kind == "num":
+        if kind == "command" and value == "frac" and self.tokens[self.position - 1].kind == "num":
             first = self.peek(1) if self.peek(1)[0] == "num" else self.peek(2)
             if first[0] == "num":
                 raise Unreadable("a mixed number or a product")

@@ -96,19 +96,18 @@ def divide(left: Number, right: Number) -> Number:
 
 
 def _power(base: Number, exponent: Number) -> Number:
-    if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
-        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        if base == 0 and exponent <= 0:
+    if base == 0:
+        if exponent <= 0:
             raise Undefined("0 to a power that is not positive")
+        return Fraction(0)
+    whole = isinstance(exponent, Fraction) and exponent.denominator == 1
+    if whole and isinstance(base, Fraction):
+        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
         if bits * abs(exponent) <= MAX_BITS:
             return base ** int(exponent)
-        if exponent.numerator % 2 == 0:
-            base = abs(base)
-    if base == 0:
-        return Fraction(0)
-    if base < 0 or abs(_real(exponent)) * (1 + abs(_REAL.log(_real(base)))) > MAX_LOG:
+    if abs(_real(exponent)) * (1 + abs(_REAL.log(abs(_real(base))))) > MAX_LOG or (base < 0 and not whole):
         raise Undefined("no bounded real power")
-    return _real(base) ** _real(exponent)
+    return _real(base) ** (int(exponent) if whole else _real(exponent))
 
 
 def _root(radicand: Number, degree: Number = Fraction(2)) -> Number:

@@ -7,7 +7,7 @@ import re
 from c2faith.algebra import Statement, equivalent, statements, truth
 
 _COSMETICS = re.compile(
-    r"\\(?:left|right|displaystyle|tfrac|dfrac|quad|boxed)(?![A-Za-z])|\\[,;:!()\[\] ]|[\s${}.,]|"
+    r"\\(?:left|right|displaystyle|quad|boxed)(?![A-Za-z])|\\[,;:!()\[\] ]|[\s${}]|[.,](?!\d)|"
     r"\b(?:thus|so|therefore|hence|then|now|and|we have|we get|i get|that|ok|right)\b"
 )
 _CUT = re.compile(r"(?:[-+*/=<>≤≥^_,(\\{]|\b(?:the|and|or|of|is|to|that|so|a))\s*$")
@@ -46,7 +46,7 @@ def flaw(original: str, candidate: str) -> str | None:
 
 
 def _bare(text: str) -> str:
-    return _COSMETICS.sub("", text.lower())
+    return _COSMETICS.sub("", re.sub(r"\\[dt]frac", r"\\frac", text.lower()))
 
 
 def _words(text: str, found: list[Statement]) -> str:
