@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from transformers import DynamicCache
 
 from c2faith.judges.local_model import LocalModel
 from c2faith.judges.scoring import Prompt, Tree
 
+STRIDE = 512  # tokens a pass reads of each row: attention costs what is behind them, not the whole row
+
 
 @torch.inference_mode()
-def read_prefix(reader: LocalModel, prefix: Sequence[int]) -> Any:
-    """The key-value cache of a prefix, for one row; None for an empty one."""
-    if not prefix:
-        return None
-    from transformers import DynamicCache
-
-    ids = torch.tensor([prefix], device=reader.device)
+def read_prefix(reader: LocalModel, prefix: Sequence[int]) -> DynamicCache:
+    """The key-value cache of a prefix, for one row."""
     cache = DynamicCache()
-    reader.model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
+    if prefix:
+        ids = torch.tensor([prefix], device=reader.device)
+        reader.model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
     return cache
 
 
 @torch.inference_mode()
-def read_trees(reader: LocalModel, trees: Sequence[Tree], cache: Any = None) -> dict[int, np.ndarray]:
+def read_trees(reader: LocalModel, trees: Sequence[Tree], prefix: DynamicCache) -> dict[int, np.ndarray]:
     """Log probabilities of every prompt's answers, not normalized over them.
 
     Parameters
@@ -35,7 +34,7 @@ def read_trees(reader: LocalModel, trees: Sequence[Tree], cache: Any = None) -> 
     reader : LocalModel
     trees : sequence of Tree
         One batch: each tree a row, padded on the left.
-    cache
+    prefix
         What `read_prefix` gave for the tokens before the trees.
 
     Returns
@@ -43,36 +42,36 @@ def read_trees(reader: LocalModel, trees: Sequence[Tree], cache: Any = None) -> 
     dict
         Prompt key → (n_answers,) float64 array.
     """
-    past = cache.get_seq_length() if cache is not None else 0
-    length = max(map(len, trees))
-    ids = np.zeros((len(trees), length), dtype=np.int64)
-    positions = np.full_like(ids, past)
+    past, length = prefix.get_seq_length(), max(map(len, trees))
+    ids = torch.zeros((len(trees), length), dtype=torch.long)
+    positions = torch.full_like(ids, past)
     # Padding sees the prefix and itself: a row that saw nothing would turn into NaN.
-    visible = np.broadcast_to(
-        np.eye(length, past + length, past, dtype=bool), (len(trees), length, past + length)
-    ).copy()
-    visible[:, :, :past] = True
+    visible = torch.eye(length, dtype=torch.bool).repeat(len(trees), 1, 1)
     slots = []
     for row, tree in enumerate(trees):
         tokens, depths, sees, slot = tree.laid_out()
         start = length - len(tree)
-        ids[row, start:], positions[row, start:] = tokens, past + depths
-        visible[row, start:, past + start :] = sees
+        ids[row, start:] = torch.from_numpy(tokens)
+        positions[row, start:] += torch.from_numpy(depths)
+        visible[row, start:, start:] = torch.from_numpy(sees)
         slots.append(slot)
-    device, dtype = reader.device, reader.model.dtype
     kept = max(map(len, slots))
-    mask = torch.zeros(visible.shape, dtype=dtype).masked_fill_(torch.from_numpy(~visible), torch.finfo(dtype).min)
-    repeated = copy.deepcopy(cache)
-    if repeated is not None:
-        repeated.batch_repeat_interleave(len(trees))
-    logits = reader.model(
-        input_ids=torch.from_numpy(ids).to(device),
-        attention_mask=mask[:, None].to(device),
-        position_ids=torch.from_numpy(positions).to(device),
-        cache=repeated,
-        use_cache=repeated is not None,
-        logits_to_keep=kept,
-    ).logits
+    cache = copy.deepcopy(prefix)
+    cache.batch_repeat_interleave(len(trees))
+    start = 0
+    for stop in (*range(STRIDE, length - kept, STRIDE), length):
+        hidden = ~visible[:, None, start:stop, :stop]
+        mask = torch.zeros((len(trees), 1, stop - start, past + stop), dtype=reader.model.dtype)
+        mask[..., past:].masked_fill_(hidden, torch.finfo(mask.dtype).min)
+        logits = reader.model(
+            input_ids=ids[:, start:stop].to(reader.device),
+            attention_mask=mask.to(reader.device),
+            position_ids=positions[:, start:stop].to(reader.device),
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=kept if stop == length else 1,
+        ).logits
+        start = stop
     found = {}
     for tree, slot, row in zip(trees, slots, logits, strict=True):
         log_p = row[kept - len(slot) :].float().log_softmax(-1)

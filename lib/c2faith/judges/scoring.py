@@ -102,7 +102,7 @@ class Tree:
         return node
 
     def laid_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, int]]:
-        """The tree as one row of a batch, nodes that are read last.
+        """The tree as one row of a batch: every token behind its parent, those that are read last.
 
         Returns
         -------
@@ -111,19 +111,23 @@ class Tree:
         visible : (n, n) bool array
             Whether the row's token sees the column's: its ancestors and itself.
         slot : dict
-            Where among the last ``len(slot)`` tokens a read node stands.
+            Where among the last ``len(slot)`` tokens a read node, or one below it, stands.
         """
         n = len(self)
-        visible = np.zeros((n, n), dtype=bool)
+        late = np.zeros(n, dtype=bool)
+        late[[node for paths in self.reads.values() for path in paths for node, _ in path]] = True
+        for node, parent in enumerate(self.parents):
+            late[node] |= parent != ROOT and late[parent]
+        order = np.argsort(late, kind="stable")
+        place = np.argsort(order)
+        depths, visible = np.zeros(n, dtype=int), np.zeros((n, n), dtype=bool)
         for node, parent in enumerate(self.parents):
             if parent != ROOT:
-                visible[node] = visible[parent]
-            visible[node, node] = True
-        read = sorted({node for paths in self.reads.values() for path in paths for node, _ in path})
-        order = np.concatenate([np.setdiff1d(np.arange(n), read), read]).astype(int)
-        depths = visible.sum(axis=1) - 1
-        slot = {node: index for index, node in enumerate(read)}
-        return np.array(self.tokens)[order], depths[order], visible[np.ix_(order, order)], slot
+                depths[place[node]] = depths[place[parent]] + 1
+                visible[place[node]] = visible[place[parent]]
+            visible[place[node], place[node]] = True
+        slot = {int(node): index for index, node in enumerate(np.flatnonzero(late))}
+        return np.array(self.tokens)[order], depths, visible, slot
 
 
 def pack(prompts: Sequence[Prompt], batch_tokens: int) -> tuple[tuple[int, ...], list[list[Tree]]]:
