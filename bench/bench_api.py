@@ -8,16 +8,16 @@ items × 0.2 s / connections. `python bench/bench_api.py [items]`.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,12 +84,8 @@ def server() -> Iterator[str]:
 def queries(count: int) -> list[Query]:
     """Detection queries of about 400 tokens."""
     system = "You check one step of a solution. Answer with one JSON object. " * 8
-    return [
-        Query(
-            f"item-{i}", "detection", (("system", system), ("user", f"{i}: {STEP * 12}")), "", ("",), 0, f"{i:064x}"
-        )
-        for i in range(count)
-    ]
+    prompts = [(("system", system), ("user", f"{i}: {STEP * 12}")) for i in range(count)]
+    return [Query(f"item-{i}", "detection", prompt, "", ("",), 0, f"{i:064x}") for i, prompt in enumerate(prompts)]
 
 
 def bare(endpoint: Endpoint, items: list[Query], connections: int) -> float:
@@ -117,7 +113,8 @@ def ours(endpoint: Endpoint, items: list[Query], connections: int) -> float:
     """Seconds of the judging loop, journal included."""
     config = {"judge_id": "bench", "provider": "server", "model": "judge"}
     judge = OpenAIJudge(config, endpoint, connections=connections)
-    with tempfile.TemporaryDirectory() as folder:
+    # Progress lines go nowhere, so that they do not stand among the figures.
+    with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
         start = time.perf_counter()
         tally = judging.judge(judge, items, Path(folder))
         spent = time.perf_counter() - start
@@ -141,16 +138,12 @@ def inspect(endpoint: Endpoint, items: list[Query], connections: int) -> float:
 
     form = ResponseSchema(name="verdict", json_schema=json_schema(Verdict), strict=True)
     config = GenerateConfig(max_connections=connections, response_schema=form)
-    model = get_model(
-        "openai/judge", base_url=endpoint.base_url, api_key="none", responses_api=False, config=config
-    )
-    samples = [
-        Sample(
-            input=[ChatMessageSystem(content=q.messages[0][1]), ChatMessageUser(content=q.messages[1][1])],
-            target="1",
-        )
-        for q in items
+    where = {"base_url": endpoint.base_url, "api_key": "none", "responses_api": False}
+    model = get_model("openai/judge", config=config, **where)
+    prompts = [
+        [ChatMessageSystem(content=q.messages[0][1]), ChatMessageUser(content=q.messages[1][1])] for q in items
     ]
+    samples = [Sample(input=prompt, target="1") for prompt in prompts]
     task = Task(dataset=samples, solver=[generate()], scorer=includes())
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -168,7 +161,6 @@ def peak_mb() -> float:
 def main(count: int) -> int:
     """Print the table; 1 if our ratio is above the allowed one."""
     logging.disable(logging.WARNING)
-    sys.stderr = Path(os.devnull).open("w")  # no progress lines among the figures
     runners: dict[str, Callable[[Endpoint, list[Query], int], float]] = {"bare": bare, "ours": ours}
     failed = False
     with server() as url:
@@ -187,11 +179,8 @@ def main(count: int) -> int:
                 turns["inspect_ai"] = [inspect(endpoint, items, connections)]
             seconds = {name: min(times) for name, times in turns.items()}
             for name, spent in seconds.items():
-                print(
-                    f"{count} items, {connections} connections, {name}: {spent:.2f} s, {spent / ideal:.2f} × ideal, "
-                    f"{spent / seconds['bare']:.2f} × bare",
-                    flush=True,
-                )
+                ratios = f"{spent / ideal:.2f} × ideal, {spent / seconds['bare']:.2f} × bare"
+                print(f"{count} items, {connections} connections, {name}: {spent:.2f} s, {ratios}", flush=True)
             failed |= seconds["ours"] > ALLOWED * seconds["bare"]
     print("above" if failed else "within", f"{ALLOWED} × bare")
     return int(failed)

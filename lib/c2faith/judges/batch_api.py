@@ -20,8 +20,8 @@ from c2faith.judges.base import Query, Reply
 from c2faith.judges.course import Course
 from c2faith.judges.endpoint import Endpoint
 from c2faith.judges.limiter import seconds
-from c2faith.judges.openai_api import OpenAIJudge, refusal
-from c2faith.judges.outcome import Outcome, from_completion, from_error, from_exception
+from c2faith.judges.openai_api import OpenAIJudge
+from c2faith.judges.outcome import Outcome, from_completion, from_error, from_exception, refusal
 from c2faith.judges.tickets import Ticket
 from c2faith.records import InputError
 

@@ -26,7 +26,7 @@ from c2faith.judges.base import Query, Reply
 from c2faith.judges.course import Course, Step
 from c2faith.judges.dialect import Dialect
 from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.outcome import Outcome, from_completion, from_exception
+from c2faith.judges.outcome import Outcome, from_completion, from_exception, refusal
 from c2faith.judges.pump import Hand, Pump, pause
 from c2faith.records import InputError, Task
 
@@ -37,13 +37,7 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SCOUT_S = 2.0
-SERVERS = (
-    *endpoints.PROVIDERS,
-    "server",
-    "vllm",
-    "ollama",
-    "llama.cpp",
-)  # what else stands before a slash is a name
+SERVERS = (*endpoints.PROVIDERS, "server", "vllm", "ollama", "llama.cpp")
 TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference")
 _log = logging.getLogger(__name__)
 
@@ -230,10 +224,10 @@ class OpenAIJudge:
     def _after(self, course: Course, outcome: Outcome) -> tuple[Step, Reply]:
         """What follows an attempt, and the attempt as it is written down."""
         self._check_model(outcome.reply.model)
+        extra = {**outcome.reply.extra, **self.dialect.changed}
         step = course.after(outcome)
         if step.change:
             _log.warning("%s: %s", self.judge_id, step.change)
-        extra = {**outcome.reply.extra, **self.dialect.changed}
         if "message" in extra:
             extra["message"] = self.endpoint.redact(extra["message"])
         if step.again:
@@ -266,14 +260,6 @@ class OpenAIJudge:
         self._answered_by.add(name)
 
 
-def refusal(outcome: Outcome) -> str:
-    """One line on a server that will take no request."""
-    status = outcome.reply.extra.get("http_status")
-    what = {401: "the key is refused", 402: "the account has no credit", 403: "access is denied"}.get(status)
-    what = what or ("the quota is used up" if status == 429 else "the model or address is unknown")
-    return f"{what} (HTTP {status}: {outcome.message}); finished items are kept, the same command resumes"
-
-
 def from_config(
     config: Mapping[str, Any],
     *,
@@ -289,7 +275,7 @@ def from_config(
     env = endpoints.environment() if env is None else env
     place = endpoints.find(config["provider"], env, base_url)
     if base_url and config["provider"] not in SERVERS:
-        # Half of a model's name: vLLM serves "Qwen/Qwen3-8B" under just that name.
+        # What stands before the slash is no server but half of a model's name, as in "Qwen/Qwen3-8B".
         config = {**config, "provider": "server", "model": f"{config['provider']}/{config['model']}"}
     if batch is not None:
         from c2faith.judges.batch_api import BatchJudge

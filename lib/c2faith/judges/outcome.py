@@ -140,6 +140,14 @@ def from_exception(error: Exception) -> Outcome:
     raise error
 
 
+def refusal(outcome: Outcome) -> str:
+    """One line on a server that will take no request."""
+    status = outcome.reply.extra.get("http_status")
+    what = {401: "the key is refused", 402: "the account has no credit", 403: "access is denied"}.get(status)
+    what = what or ("the quota is used up" if status == 429 else "the model or address is unknown")
+    return f"{what} (HTTP {status}: {outcome.message}); finished items are kept, the same command resumes"
+
+
 def _root(error: BaseException) -> str:
     """What a chain of wrapped exceptions is about. The transport reports a dropped connection as a timeout."""
     while not isinstance(error, TimeoutError) and error.__cause__ is not None:
