@@ -63,6 +63,12 @@ def test_region_bounds_outside_the_chain_are_refused():
         middle_region(10, alpha=-0.1)
 
 
+@pytest.mark.parametrize("rate", ["", "many", "1/0", "nan"])
+def test_a_rate_that_is_no_number_is_refused(rate):
+    with pytest.raises(InputError, match="is no number"):
+        delete_steps(chain_of(9), rate, rng(0))
+
+
 def test_the_control_removes_nothing():
     chain = chain_of(9)
     control = delete_steps(chain, 0, rng(0))

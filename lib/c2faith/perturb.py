@@ -25,7 +25,10 @@ class NoNegation(InputError):  # noqa: N818 - it is caught as an absence, not re
 
 def _exact(value: Rational) -> Fraction:
     """A float stands for the decimal it prints as: 0.3 is 3/10."""
-    exact = value if isinstance(value, Fraction) else Fraction(str(value))
+    try:
+        exact = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{value!r} is no number such as 0.3 or 3/10") from None
     if not 0 <= exact <= 1:
         raise InputError(f"{value}: a share of a chain lies between 0 and 1")
     return exact

@@ -52,7 +52,8 @@ _ENDINGS = [
 _CLAUSE = re.compile(
     r"(?P<lead>(?:(?:Thus|So|Therefore|Hence|Then|Furthermore|Moreover|In addition|This means that|Now|Also|Again|"
     r"However|Similarly|Clearly|Finally|In other words|For this reason)\b,? )?)"
-    r"(?P<first>we(?! see| know| not| just)|this(?! gives| means| implies| simplifies| leads| shows)|"
+    r"(?P<first>we(?! see| know| not| just| consider| let| define| choose)|"
+    r"this(?! gives| means| implies| simplifies| leads| shows)|"
     r"there|the|it|each|every|all|any|one|both|I have|\$)\b",
     re.IGNORECASE,
 )
