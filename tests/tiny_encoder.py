@@ -7,14 +7,14 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}<assistant>"
 
 
-def save(folder, *, context=512, spare_tokens=0, chat=True):
+def save(folder, *, context=512, spare_tokens=0, chat=True, eos=True):
     """Save model and tokenizer to `folder`; negative `spare_tokens` leaves the model too few rows."""
     alphabet = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     raw = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(alphabet)}, merges=[]))
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     raw.decoder = decoders.ByteLevel()
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=raw, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+        tokenizer_object=raw, bos_token="<s>", pad_token="</s>", eos_token="</s>" if eos else None
     )
     if chat:
         tokenizer.chat_template = TEMPLATE
