@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
+from c2faith.figures.files import Picture
 from c2faith.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, RC, Looks
 
 MOST_TOGETHER = 6
@@ -22,7 +23,7 @@ MOST_TOGETHER = 6
 
 def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **keywords: Any) -> tuple[Figure, Any]:
     """A figure of `width` × `height` inches outside pyplot's global list, and its axes."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **keywords)
 
 
