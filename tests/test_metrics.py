@@ -258,6 +258,12 @@ def test_even_misses_have_no_excess_and_one_sided_misses_do():
     assert late.signed_p < 0.01
 
 
+def test_a_judge_beside_it_does_not_change_a_judges_numbers(made):
+    both = metrics.localization(made["localization"], draws=DRAWS).set_index("judge_id").loc["judge-1"]
+    alone = metrics.localization(made["localization"].query("judge_id == 'judge-1'"), draws=DRAWS).iloc[0]
+    pd.testing.assert_series_equal(both, alone.drop("judge_id"), check_names=False, check_dtype=False)
+
+
 # Coverage
 
 

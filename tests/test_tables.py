@@ -56,7 +56,7 @@ def test_any_number_of_judges_and_chains_makes_all_tables(n_chains, judges, tmp_
 
 def test_a_single_task_makes_its_tables(made):
     names = [name for name, _ in tables.compute({"coverage": made["coverage"]}, draws=2)]
-    assert names == ["table3_coverage", "table3_trend", "table4_capability", "calibration"]
+    assert names == ["table3_coverage", "table3_trend", "table4_capability"]
 
 
 def test_pending_items_refuse_every_table(made):

@@ -7,6 +7,7 @@ import pandas as pd
 
 from c2faith.metrics.frames import checked, per_judge
 from c2faith.perturb import middle_region
+from c2faith.records import rng as seeded
 from c2faith.resampling import DRAWS, Resamples, estimate, harmonic_mean, ratio
 
 
@@ -52,11 +53,18 @@ def localization(
     """
     checked(frame, "localization")
     frame = frame[(frame["kind"] == "natural") == natural]
-    rng = np.random.default_rng(rng)
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
     return pd.DataFrame(
-        [{"judge_id": judge} | _row(rows, natural, resamples, draws, rng) for judge, rows in per_judge(frame)]
+        [
+            {"judge_id": judge} | _row(rows, natural, resamples, draws, _own(rng, judge))
+            for judge, rows in per_judge(frame)
+        ]
     )
+
+
+def _own(rng: np.random.Generator | int, judge: str) -> np.random.Generator:
+    """From a seed, a generator for each judge, so that another judge beside it does not change its p."""
+    return seeded(rng, "even misses", judge) if isinstance(rng, int) else rng
 
 
 def _row(

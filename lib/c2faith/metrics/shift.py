@@ -48,9 +48,8 @@ def early_bias_correction(
     """
     checked(frame, "localization")
     frame = frame[(frame["kind"] != "natural") & (frame["target"] >= 0)]
-    rng = np.random.default_rng(rng)
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
-    first = set(rng.permutation(resamples.chains)[: len(resamples.chains) // 2])
+    first = set(np.random.default_rng(rng).permutation(resamples.chains)[: len(resamples.chains) // 2])
     rows = []
     for judge, mine in per_judge(frame):
         found = mine[mine["value"] >= 0]

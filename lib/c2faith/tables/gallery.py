@@ -63,6 +63,7 @@ def compute(
     if localization is not None:
         yield "natural_errors", beyond.natural_errors(localization, **sampled)
         yield "early_bias", beyond.early_bias(localization, **sampled)
-    yield "calibration", beyond.calibration(frames, **sampled)
+    if len(calibrated := beyond.calibration(frames, **sampled)):
+        yield "calibration", calibrated
     if totals is not None:
         yield "costs", beyond.costs(totals, frames)

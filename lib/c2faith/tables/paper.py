@@ -41,7 +41,6 @@ def table1_detection(
     with continuity correction, Bonferroni-corrected over all pairs, below `alpha` (see `table1_pairs`). It is
     empty for a single judge.
     """
-    rng = np.random.default_rng(rng)
     made = metrics.detection(frame, draws=draws, rng=rng)
     keys = dict(zip(made["judge_id"], ascii_lowercase, strict=False))
     made = made.assign(key=made["judge_id"].map(keys), better_than=_better_than(frame, keys, alpha))

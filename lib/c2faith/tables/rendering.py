@@ -141,7 +141,7 @@ def _cut(frame: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame, caption: str = "") -> str:
     """The table's panels as Markdown tables under its caption."""
-    blocks = [text for text in (caption, _cut(frame)) if text]
+    blocks = [_pipe(text) for text in (caption, _cut(frame)) if text]
     for title, cells, bold in panels(frame):
         lines = [[_pipe(name) for name in cells], ["---"] * cells.shape[1]]
         for row, mask in zip(cells.to_numpy(), bold, strict=True):
