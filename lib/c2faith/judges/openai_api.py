@@ -282,16 +282,3 @@ def from_config(
 
         return BatchJudge(config, place, batch)
     return OpenAIJudge(config, place, connections=connections)
-
-
-def completer(judge: OpenAIJudge) -> Callable[[Sequence[tuple[str, str]]], Reply]:
-    """A plain function that has a judge's model complete messages: what the `llm` negator asks.
-
-    Retries and waits are the judge's; the reply is the last attempt's.
-    """
-
-    def complete(messages: Sequence[tuple[str, str]]) -> Reply:
-        query = Query("negation", "negation", tuple(messages), "", (), None, "")  # type: ignore[arg-type]
-        return list(judge.replies([query]))[-1][1]
-
-    return complete
