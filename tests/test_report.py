@@ -210,7 +210,8 @@ def browser(tmp_path_factory):
     for switch in (
         "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
         "disable-component-update", "disable-sync", "disable-dev-shm-usage",
-        "force-prefers-reduced-motion", "window-size=1400,900", f"user-data-dir={tmp_path_factory.mktemp('profile')}",
+        "force-prefers-reduced-motion", "window-size=1400,900",
+        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
     ):  # fmt: skip
         options.add_argument(f"--{switch}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
