@@ -5,13 +5,14 @@
 # differences between them would survive other chains?
 #
 # **Inputs.** `data/runs/<run>/` (notebook 01) and the replies of notebook 02. **Outputs.** `figures/<run>/`: every
-# table as CSV, Markdown and LaTeX, every figure as PDF and PNG, all numbers in `numbers.json`.
+# table as CSV, Markdown and LaTeX, every figure as PDF and PNG, all numbers in `numbers.json`, and `report.html`
+# with all of it and an explorer of the items.
 # **Runtime.** Under a minute on two cores.
 
 # %%
 from IPython.display import Markdown, display
 
-from c2faith import dataset, figures, frames, notebooks, paths, spending, tables
+from c2faith import dataset, figures, frames, notebooks, paths, report, spending, tables
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run, as in notebooks 01 and 02
@@ -24,7 +25,8 @@ seed: int = 0  # of the bootstrap
 notebooks.refuse_unknown_parameters(In)
 chosen = [name.strip() for name in judges.split(",") if name.strip()]
 verdicts = frames.load_frames(run, chosen, reference=reference)
-items = tables.items_frame(dataset.read(paths.run_dir(run)).causality)
+rows = dataset.read(paths.run_dir(run))
+items = tables.items_frame(rows.causality)
 folder = paths.figures_dir(run)
 
 # %% [markdown]
@@ -97,6 +99,8 @@ if "table2_localization" in made:
 
 # %%
 tables.save_numbers(made, folder / "numbers.json")
+page = folder / "report.html"
+report.build(page, run=run, frames=verdicts, tables=made, figures_folder=folder, items=rows)
 print(*sorted(path.name for path in folder.iterdir()), sep="\n")
 
 # %% [markdown]

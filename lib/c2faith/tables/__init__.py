@@ -11,6 +11,7 @@ from c2faith.tables.beyond import (
     ensemble_votes,
     false_alarms,
     natural_errors,
+    surface_cues,
     telling_words,
 )
 from c2faith.tables.capability import table4_capability
@@ -41,6 +42,7 @@ __all__ = [
     "numbers",
     "save",
     "save_numbers",
+    "surface_cues",
     "table1_detection",
     "table1_pairs",
     "table2_localization",

@@ -12,6 +12,7 @@ from c2faith import metrics
 from c2faith.ensembles import ensembles
 from c2faith.metrics.frames import checked, per_judge
 from c2faith.resampling import DRAWS, Resamples, estimate, ratio
+from c2faith.surface import giveaway
 from c2faith.tables.paper import INTERVALS, Rng
 
 SHOWN_ENSEMBLES = 40
@@ -163,6 +164,19 @@ def ablation(conditions: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng:
         "keys": ["judge_id", "condition"],
         "panels": {"": ["n", "unanswered", "detection", "false_alarm", "balanced_accuracy", "youden_j", "auroc"]},
         "best_within": ["condition"],
+    }
+    return table
+
+
+def surface_cues(items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
+    """How far the negations can be told without any context, by a reader that is no judge at all."""
+    table = giveaway(items, draws=draws, rng=rng)
+    table.attrs = {
+        "caption": "Negated steps told from original ones by their surface alone: a naive Bayes classifier over "
+        "the step's own pieces, trained on other chains. Pair accuracy: the share of items whose perturbed step "
+        f"looks the more suspicious. 50% and 0.5 are chance. {INTERVALS}",
+        "keys": ["edit_type"],
+        "best_within": ["edit_type"],
     }
     return table
 

@@ -143,6 +143,7 @@ COLUMNS: dict[str, Column] = {
     "order_ties": Column("Ties %", "rate"),
     "rho_realized": Column("ρ with realized deletion", "number3", "low"),
     "rho_reference": Column("ρ with reference, all levels", "number3", "high"),
+    "pair_accuracy": Column("Pair accuracy %", "rate"),
     "ece": Column("ECE", "number3", "low"),
     "brier": Column("Brier", "number3", "low"),
     "confidence": Column("Mean confidence", "number3"),

@@ -57,6 +57,7 @@ def compute(
         yield "table5_logistic", structure.table5_logistic(detection, items)
         yield "table6_edit_types", structure.table6_edit_types(detection, items, **sampled)
         yield "appendix_f_words", beyond.telling_words(words.appendix_f(detection, items))
+        yield "surface_cues", beyond.surface_cues(items, **sampled)
     if detection is not None:
         yield "false_alarms", beyond.false_alarms(detection, **sampled)
         yield "ensembles", beyond.ensemble_votes(detection, **sampled)
