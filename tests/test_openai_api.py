@@ -409,7 +409,8 @@ def test_max_cost_is_not_passed_and_resumes(tmp_path):
     # 100 tokens in and 20 out cost 100 × 2e-6 + 20 × 8e-6 = 0.00036 dollars a call: 0.0072 for 20 of them.
     with Server() as server:
         tally, _, _ = ask(make(server, prices=PRICES), tmp_path, 20, max_cost=0.004)
-        assert 0 < tally.finished < 20 and tally.dollars <= 0.004
+        # A reserve is about 0.00047, so the last call goes out with at least 0.0035 spent, and so ends near 0.004.
+        assert 0.0035 < tally.dollars <= 0.004
         assert tally.dollars == pytest.approx(0.00036 * tally.calls)
         judge = make(server, prices=PRICES)
         tally, _, _ = ask(judge, tmp_path, 20, max_cost=1.0)

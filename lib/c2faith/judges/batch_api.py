@@ -111,8 +111,8 @@ class BatchJudge(OpenAIJudge):
         chosen = []
         for name in names:
             if self.budget:
-                if (reserve := self.budget.reserve(self._courses[name].query)) is None:
-                    self._out_of_budget()
+                if (reserve := self.budget.reserve(self._courses[name].query, self._courses[name].cap)) is None:
+                    self._warn_of_budget()
                     break
                 self._reserves[name] = reserve
             chosen.append(name)
@@ -217,8 +217,10 @@ class BatchJudge(OpenAIJudge):
     def _batched(self, ticket: Ticket, name: str, outcome: Outcome) -> Outcome:
         reply = outcome.reply
         usage = {**reply.usage, "batch_calls": 1} if reply.usage else {}
-        if self.budget:
-            self.budget.settle(self._reserves.pop(name, 0.0), usage)
+        if self.budget and name in self._reserves:
+            self.budget.settle(self._reserves.pop(name), usage)
+        elif self.budget:
+            self.budget.spend(usage)
         extra = {**reply.extra, "batch": ticket.batch_id}
         return replace(outcome, reply=replace(reply, usage=usage, extra=extra, mode=ticket.mode))
 

@@ -9,7 +9,7 @@ from tenacity.wait import wait_base
 
 from c2faith import verdicts
 from c2faith.judges.base import Query
-from c2faith.judges.dialect import Dialect
+from c2faith.judges.dialect import LONGER, Dialect
 from c2faith.judges.limiter import seconds
 from c2faith.judges.outcome import Outcome
 
@@ -41,6 +41,12 @@ class Course:
         self._failures = 0
         self._longer = self._resampled = False
         self._version = dialect.version
+
+    @property
+    def cap(self) -> int | None:
+        """Most tokens of the next call's reply, where the parameters set it."""
+        cap = self._dialect.cap
+        return LONGER * cap if cap and self._longer else cap
 
     def request(self) -> dict[str, Any]:
         """Arguments of the next call."""

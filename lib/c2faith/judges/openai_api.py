@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
-SCOUT_S = 2.0
+SCOUT_S, SETTLE_S = 2.0, 0.1
 SERVERS = (*endpoints.PROVIDERS, "server", "vllm", "ollama", "llama.cpp")
 TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference")
 _log = logging.getLogger(__name__)
@@ -121,7 +121,8 @@ class OpenAIJudge:
         """Start no call that might take what is spent from now on past so many dollars."""
         if self.prices is None:
             raise InputError(f"MAX_COST: judge {self.judge_id} has no prices; add them to its YAML")
-        self.budget = pricing.Budget(dollars, self.prices, self.dialect.cap, batch=self.batched)
+        self._warned_of_budget = False
+        self.budget = pricing.Budget(dollars, self.prices, batch=self.batched)
 
     def forecast(self, queries: Sequence[Query]) -> pricing.Forecast:
         """What asking the queries once each will take."""
@@ -139,7 +140,7 @@ class OpenAIJudge:
             parts.append(f"{len(started)} calls under way, the oldest for {oldest:.0f} s")
         if self.retries:
             parts.append(f"{self.retries} retries")
-        if self.budget is not None and self.budget.reached:
+        if self._warned_of_budget:
             parts.append("MAX_COST reached")
         return ", ".join(parts)
 
@@ -169,9 +170,8 @@ class OpenAIJudge:
     ) -> bool:
         course = Course(query, self.dialect, self._attempts, self._backoff)
         while await self._limiter.turn(stopping):
-            reserve = self.budget.reserve(query) if self.budget else 0.0
-            if reserve is None:
-                return self._out_of_budget()
+            if (reserve := await self._reserve(course, stopping)) is None:
+                return False
             outcome = await self._call(client, course)
             if self.budget:
                 self.budget.settle(reserve, outcome.reply.usage)
@@ -235,16 +235,22 @@ class OpenAIJudge:
             extra["will_retry"] = True
         return step, replace(outcome.reply, extra=extra)
 
-    def _out_of_budget(self) -> bool:
+    async def _reserve(self, course: Course, stopping: asyncio.Event) -> float | None:
+        """Room in the budget for one call; calls under way may yet cost less than they reserved."""
+        if self.budget is None:
+            return 0.0
+        while (reserve := self.budget.reserve(course.query, course.cap)) is None:
+            if not self.budget.under_way or not await pause(SETTLE_S, stopping):
+                self._warn_of_budget()
+                return None
+        return reserve
+
+    def _warn_of_budget(self) -> None:
         if not self._warned_of_budget:
             self._warned_of_budget = True
-            _log.warning(
-                "%s: stopping before MAX_COST is passed ($%.2f of $%.2f left); a larger one resumes",
-                self.judge_id,
-                self.budget.limit - self.budget.spent,
-                self.budget.limit,
-            )
-        return False
+            left, limit = self.budget.limit - self.budget.spent, self.budget.limit
+            text = "%s: stopping before MAX_COST is passed ($%.4g of $%.4g left); a larger one resumes"
+            _log.warning(text, self.judge_id, left, limit)
 
     def _give_up(self, outcome: Outcome) -> None:
         self._given_up += 1

@@ -167,29 +167,35 @@ class Budget:
     A reserve assumes the longest reply seen so far, at least twice the expected one, or the cap where one is set.
     """
 
-    def __init__(self, limit: float, prices: Prices, cap: int | None = None, *, batch: bool = False):
-        self.limit, self.spent, self.reserved = limit, 0.0, 0.0
-        self.reached = False
-        self._prices, self._cap, self._batch = prices, cap, batch
+    def __init__(self, limit: float, prices: Prices, *, batch: bool = False):
+        self.limit, self.spent = limit, 0.0
+        self.under_way = 0
+        self._prices, self._batch = prices, batch
+        self._reserved = 0.0
         self._longest = 2 * prices.expected_output_tokens
 
-    def reserve(self, query: Query) -> float | None:
-        """The dollars set aside for one call, or None if they might pass the limit."""
+    def reserve(self, query: Query, cap: int | None = None) -> float | None:
+        """The dollars set aside for one call, or None if they might pass the limit; `cap` is its most tokens."""
         usage = {
             "prompt_tokens": math.ceil(sum(len(text) for _, text in query.messages) / 3) + 50,
-            "completion_tokens": self._cap or self._longest,
+            "completion_tokens": cap or self._longest,
             "batch_calls": int(self._batch),
         }
         amount = cost(usage, self._prices)
-        if self.spent + self.reserved + amount > self.limit:
-            self.reached = True
+        if self.spent + self._reserved + amount > self.limit:
             return None
-        self.reserved += amount
+        self.under_way += 1
+        self._reserved += amount
         return amount
 
     def settle(self, amount: float, usage: Mapping[str, int]) -> None:
         """Replace a reserve by what its call cost."""
-        self.reserved -= amount
+        self.under_way -= 1
+        self._reserved = self._reserved - amount if self.under_way else 0.0
+        self.spend(usage)
+
+    def spend(self, usage: Mapping[str, int]) -> None:
+        """Count what a call cost."""
         self.spent += cost(usage, self._prices)
         self._longest = max(self._longest, usage.get("completion_tokens", 0))
 
