@@ -28,7 +28,7 @@ from c2faith import chains, dataset, dataset_views, notebooks, paths
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run: the folder under data/runs
 source: str = "champ"  # champ, prm800k, jsonl or synthetic
-path: str = ""  # prm800k: file, folder, URL or hub; jsonl: the file; nothing for the others
+path: str = ""  # prm800k: file, folder, URL or hub; jsonl: the file (from the checkout); nothing for the others
 min_steps: int = 5  # shortest chain taken; the paper's N_min
 limit: str = "up to 450"  # chains: a number that must be there, or "up to" one; the paper has 450
 natural_limit: int = 450  # natural errors come from at most so many problems
@@ -54,7 +54,7 @@ at_most, require = chains.parse_limit(limit)
 # %%
 built = dataset.build(
     source,
-    path=path,
+    path=paths.from_root(path),
     min_steps=min_steps,
     limit=at_most,
     require=require,
@@ -66,7 +66,7 @@ built = dataset.build(
     rates=rates.split(),
     nested=nested,
     negator=negator,
-    recorded=Path(recorded) if recorded else None,
+    recorded=Path(paths.from_root(recorded)) if recorded else None,
 )
 pd.Series(built.manifest["counts"], name="count").to_frame()
 

@@ -24,6 +24,17 @@ def home() -> Path:
     return Path(os.environ.get("C2FAITH_HOME", ROOT))
 
 
+def from_root(path: str) -> str:
+    """`path`, if it is relative, from the checkout's root, where `make` runs: notebooks run in their own folder.
+
+    A URL, the word ``hub`` and nothing stay what they are.
+
+    >>> from_root("hub"), from_root("https://a/b"), from_root("/a/b")
+    ('hub', 'https://a/b', '/a/b')
+    """
+    return path if path in ("", "hub") or "://" in path else str(ROOT / path)
+
+
 def run_name(run: str) -> str:
     """`run` itself, once it is known to be a plain folder name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", run):
