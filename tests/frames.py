@@ -155,3 +155,21 @@ def _coverage(
                 }
             )
     return _finish(pd.DataFrame(rows), judge_id, "coverage", draw)
+
+
+def verdicts(task, values, **columns):
+    """A judge's verdict frame: one chain an item unless `chain_id` says otherwise."""
+    n = len(values)
+    frame = pd.DataFrame(
+        {
+            "judge_id": "j",
+            "item_id": [f"item-{k}" for k in range(n)],
+            "chain_id": [f"chain-{k}" for k in range(n)],
+            "kind": "perturbed",
+            "n_steps": 10,
+            "value": np.array(values, dtype=float),
+            "status": ["refusal" if np.isnan(v) else "ok" for v in np.array(values, dtype=float)],
+            "confidence": np.nan,
+        }
+    )
+    return frame.assign(task=task, **columns)
