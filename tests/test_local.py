@@ -181,10 +181,11 @@ def test_an_attention_that_does_not_see_the_whole_prompt_is_refused(tmp_path):
         list(other.replies(several("detection")))
 
 
-def test_a_reading_that_differs_from_a_plain_one_is_refused(judge, monkeypatch):
-    monkeypatch.setattr(reading, "read_plainly", lambda *_: -0.5)
+def test_a_reading_that_differs_from_a_plain_one_is_refused(tiny, monkeypatch):
+    assert reading.largest_difference(make(tiny).loaded, ["a?", "b?"]) < 1e-4
+    monkeypatch.setattr(reading, "read_plainly", lambda *_: [-0.5, -0.5])
     with pytest.raises(InputError, match="choose mode: generate"):
-        list(judge.replies(several("detection")))
+        list(make(tiny).replies(several("detection")))
 
 
 @pytest.mark.parametrize("mode", ["score", "generate"])

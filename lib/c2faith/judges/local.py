@@ -23,6 +23,7 @@ from c2faith.records import InputError, Task, rng, sha256
 CHUNK = 2048  # queries planned at once: bounds memory, and a chain's queries stand close together
 TOLERANCE = {"float32": 0.01}  # in nats, between shared and plain reading
 HALF_TOLERANCE = 0.5
+PROBE = ("Is 2 + 2 equal to 4?", "Is 2 + 2 equal to 5?")
 
 
 class LocalJudge:
@@ -94,6 +95,13 @@ class LocalJudge:
         """The model and its tokenizer, on first use."""
         return local_model.load(self.model, dtype=self.dtype, device=self.device, revision=self.revision)
 
+    @cached_property
+    def _suits_trees(self) -> bool:
+        from c2faith.judges import reading
+
+        tolerance = TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE)
+        return reading.largest_difference(self.loaded, PROBE) <= tolerance
+
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer batch by batch, each yielded when done; queries of one task are read together."""
         for task in dict.fromkeys(query.task for query in queries):
@@ -136,9 +144,13 @@ class LocalJudge:
                 prompts.append(prompt)
         if not prompts:
             return
+        if not self._suits_trees or max(prompt.longest for prompt in prompts) > self.loaded.window:
+            raise InputError(
+                f"judge {self.judge_id}: the attention of {self.model} does not let prompts share what they have "
+                "in common; choose mode: generate"
+            )
         prefix, batches = scoring.pack(prompts, self._budget(1024, 16384))
         cache = reading.read_prefix(self.loaded, prefix)
-        self._check(prompts, len(prefix), cache)
         for batch in batches:
             started = time.perf_counter()
             found = reading.read_trees(self.loaded, batch, cache)
@@ -157,25 +169,6 @@ class LocalJudge:
                         extra={"admissible_mass": round(float(np.exp(total)), 6)},
                     ),
                 )
-
-    def _check(self, prompts: Sequence[scoring.Prompt], prefix: int, cache: Any) -> None:
-        """Refuse a model whose attention does not suit trees: a window shorter than the longest prompt, or
-        whatever else makes the shortest prompt's reading differ from a plain one.
-        """
-        from c2faith.judges import reading
-
-        shortest = min(prompts, key=lambda prompt: prompt.longest)
-        tree = scoring.Tree()
-        tree.add(shortest, prefix)
-        shared = reading.read_trees(self.loaded, [tree], cache)[shortest.key]
-        chosen = int(np.argmax(shared))
-        off = abs(shared[chosen] - reading.read_plainly(self.loaded, shortest, chosen))
-        fits = max(prompt.longest for prompt in prompts) <= self.loaded.window
-        if not (fits and off <= TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE)):
-            raise InputError(
-                f"model {self.model}: its attention does not let prompts share what they have in common; "
-                "choose mode: generate"
-            )
 
     def _generated(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         from c2faith.judges import writing

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers import DynamicCache
 
+from c2faith.judges import scoring
 from c2faith.judges.local_model import LocalModel
 from c2faith.judges.scoring import Prompt, Tree
 
@@ -85,11 +86,28 @@ def read_trees(reader: LocalModel, trees: Sequence[Tree], prefix: DynamicCache) 
 
 
 @torch.inference_mode()
-def read_plainly(reader: LocalModel, prompt: Prompt, answer: int) -> float:
-    """The log probability of one answer by an ordinary pass over its prompt, nothing shared."""
-    after = prompt.answers[answer]
-    ids = torch.tensor([(*prompt.ids, *after[:-1])], device=reader.device)
-    log_p = (
-        reader.model(input_ids=ids, use_cache=False, logits_to_keep=len(after)).logits[0].float().log_softmax(-1)
-    )
-    return float(log_p[range(len(after)), list(after)].sum())
+def read_plainly(reader: LocalModel, prompt: Prompt) -> list[float]:
+    """The log probability of each answer by an ordinary pass of its own, nothing shared."""
+    found = []
+    for answer in prompt.answers:
+        ids = torch.tensor([(*prompt.ids, *answer[:-1])], device=reader.device)
+        logits = reader.model(input_ids=ids, use_cache=False, logits_to_keep=len(answer)).logits[0]
+        found.append(float(logits.float().log_softmax(-1)[range(len(answer)), list(answer)].sum()))
+    return found
+
+
+def largest_difference(reader: LocalModel, questions: Sequence[str]) -> float:
+    """How far tree and plain readings of two or more short questions lie apart, in nats.
+
+    Rounding if the model attends as trees assume; much more, or an error of its own, if it does not.
+    """
+    answers = [reader.encode(text) for text in scoring.admissible("detection", 1)]
+    prompts = [
+        scoring.prompt(key, reader.encode_chat([("user", text)]), answers) for key, text in enumerate(questions)
+    ]
+    half = scoring.shared_length(*(prompt.ids for prompt in prompts)) // 2
+    tree = Tree()
+    for prompt in prompts:
+        tree.add(prompt, half)
+    found = read_trees(reader, [tree], read_prefix(reader, prompts[0].ids[:half]))
+    return max(float(np.abs(found[prompt.key] - read_plainly(reader, prompt)).max()) for prompt in prompts)
