@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
+from math import fsum
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,8 @@ def suspicion(items: pd.DataFrame, *, folds: int = FOLDS, seed: int = 0) -> pd.D
         learn = np.flatnonzero(fold != held)
         weights = _weights(*([side[row] for row in learn] for side in sides))
         for row in np.flatnonzero(fold == held):
-            scores[row] = [sum(weights.get(piece, 0.0) for piece in side[row]) for side in sides]
+            # fsum: a set has no order that lasts, and equal steps must score the same to the last bit.
+            scores[row] = [fsum(weights.get(piece, 0.0) for piece in side[row]) for side in sides]
     made = pd.DataFrame(scores, columns=["original", "perturbed"])
     return pd.concat([items[["item_id", "chain_id"]].reset_index(drop=True), made], axis=1)
 
