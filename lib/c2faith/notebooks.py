@@ -21,6 +21,10 @@ from c2faith import paths
 from c2faith.records import InputError, replacing
 
 INJECTED = "# Parameters"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 
 
 def names() -> list[str]:
@@ -33,7 +37,12 @@ def read(name: str) -> nbformat.NotebookNode:
     matches = [known for known in names() if name in (known, known.split("_")[0])]
     if not matches:
         raise InputError(f"unknown notebook {name!r}: choose from {', '.join(names())}")
-    return jupytext.read(paths.NOTEBOOKS / f"{matches[0]}.py")
+    notebook = jupytext.read(paths.NOTEBOOKS / f"{matches[0]}.py")
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for position, cell in enumerate(notebook.cells):
+        cell["id"] = f"{matches[0][:2]}-{position:02d}"
+    return notebook
 
 
 def defaults(notebook: nbformat.NotebookNode) -> dict[str, Any]:
@@ -105,6 +114,7 @@ def execute(name: str, given: Mapping[str, str], folder: Path) -> Path:
             cwd=paths.NOTEBOOKS,
             progress_bar=sys.stderr.isatty(),
             stderr_file=sys.stderr,
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
         )
     except PapermillExecutionError as error:
         running.rename(failed)
@@ -150,13 +160,6 @@ def pair(check: bool = False) -> list[str]:
     for name in names():
         path = paths.NOTEBOOKS / f"{name}.ipynb"
         notebook = read(name)
-        for position, cell in enumerate(notebook.cells):
-            cell["id"] = f"{name[:2]}-{position:02d}"
-        notebook.metadata = {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-        notebook.nbformat, notebook.nbformat_minor = 4, 5
         content = (nbformat.writes(notebook) + "\n").encode()
         if not path.exists() or path.read_bytes() != content:
             differing.append(name)

@@ -74,7 +74,9 @@ def make(name: str, **edge: Any) -> Judge:
             f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(PROVIDERS)}, or give BASE_URL"
         )
     given = {key: value for key, value in edge.items() if value is not None}
-    return importlib.import_module(f"c2faith.judges.{module}").from_config(config, **given)
+    judge = importlib.import_module(f"c2faith.judges.{module}").from_config(config, **given)
+    judge.config = config
+    return judge
 
 
 def fingerprint(config: dict[str, Any]) -> str:

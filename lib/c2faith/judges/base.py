@@ -70,6 +70,7 @@ class Judge(Protocol):
 
     judge_id: str
     tasks: tuple[Task, ...]
+    config: Mapping[str, Any]  # its description, put down beside its replies
 
     @property
     def fingerprint(self) -> str:
