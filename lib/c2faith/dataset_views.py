@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from c2faith import published
 from c2faith.dataset import Dataset
 from c2faith.edits import EDIT_TYPES
 from c2faith.figures.layout import canvas, in_percent
-from c2faith.figures.style import INK, PAGE, REFERENCE, looks, styled
+from c2faith.figures.style import INK, MUTED, PAGE, REFERENCE, looks, styled
 from c2faith.records import CausalityItem, Chain
 
 PAPER_LENGTHS = (8, 13, 30)
@@ -72,6 +73,8 @@ def lengths_and_positions(dataset: Dataset) -> Figure:
     right.set(xlabel="position of the perturbed step in its chain (%)", ylabel="items", xlim=(0, 1))
     in_percent(right.xaxis)
     right.set_title(f"{len(places)} perturbed chains")
+    for axes in (left, right):
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     right.legend(loc="upper left")
     return figure
 
@@ -113,19 +116,19 @@ def deletion_rates(dataset: Dataset) -> pd.DataFrame:
 
 @styled
 def edits_and_deletions(dataset: Dataset) -> Figure:
-    """The mix of edit types beside Table 6, and the realized against the nominal deletion rates."""
+    """The mix of edit types beside Table 6, and the realized deletion rates (mean, range) against the nominal."""
     figure, (left, right) = canvas(PAGE, 2.4, 1, 2)
     _mix(left, edit_mix(dataset))
     rates = deletion_rates(dataset)
     spread = [rates["of_region_mean"] - rates["of_region_least"], rates["of_region_most"] - rates["of_region_mean"]]
     line = _LOOKS["our run"].line | {"linestyle": "none", "capsize": 2}
-    right.errorbar(rates.index, rates["of_region_mean"], spread, label="of the middle region (range)", **line)
-    right.plot(rates.index, rates["of_chain_mean"], label="of the chain", **_LOOKS["paper"].line)
+    right.errorbar(rates.index, rates["of_region_mean"], spread, label="of the middle region", **line)
+    right.plot(rates.index, rates["of_chain_mean"], label="of the chain", color=MUTED, marker="s")
     right.plot([0, 1], [0, 1], **REFERENCE | {"label": "nominal"})
     right.set(xlabel="nominal deletion rate (%)", ylabel="steps removed (%)", xlim=(-0.03, 1), ylim=(-0.03, 1.03))
     in_percent(right.xaxis)
     in_percent(right.yaxis)
-    right.legend(loc="lower right")
+    right.legend(loc="upper left")
     return figure
 
 
