@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from PIL import Image
 
 from c2faith.figures.style import RC
 from c2faith.records import write_bytes
@@ -33,7 +34,17 @@ def rendered(figure: Figure, suffix: str) -> bytes:
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
         figure.savefig(content, format=suffix, dpi=PNG_DPI, metadata=dict(_METADATA[suffix]))
-    return content.getvalue()
+    return _fewer_colours(content) if suffix == "png" else content.getvalue()
+
+
+def _fewer_colours(png: io.BytesIO) -> bytes:
+    """The same picture with a palette: a third of the bytes, and no difference that an eye would see."""
+    smaller = io.BytesIO()
+    picture = (
+        Image.open(png).convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    )
+    picture.save(smaller, "png", optimize=True, dpi=(PNG_DPI, PNG_DPI))
+    return smaller.getvalue()
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

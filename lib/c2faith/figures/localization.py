@@ -126,16 +126,19 @@ def fig6_signed_error(
     error = (bad["value"] - bad["target"]).where(named_step(bad))
     figure, panels = layout.panels(looks, 1.3, "signed error ĵ − j (steps)", "share of detected (%)")
     bins = np.arange(-ERROR_REACH, ERROR_REACH + 1)
+    highest = 0.1
     for (name, look), axes in zip(looks.items(), panels, strict=True):
         errors = error[bad["judge_id"] == name].dropna().clip(-ERROR_REACH, ERROR_REACH)
         axes.set_title(f"{look.label} (n = {len(errors)})")
         if errors.empty:
             layout.says(axes, "named no step")
             continue
-        axes.bar(bins, errors.value_counts(normalize=True).reindex(bins, fill_value=0), 0.9, **look.bar)
+        shares = errors.value_counts(normalize=True).reindex(bins, fill_value=0)
+        axes.bar(bins, shares, 0.9, **look.bar)
+        highest = max(highest, shares.max())
         axes.axvline(0, color=MUTED, linewidth=0.8, linestyle=":")
         _mark_mean(axes, means.loc[[name]], nulls[name])
-    panels[0].set(xlim=(-ERROR_REACH - 0.7, ERROR_REACH + 0.7), ylim=(0, 1.1), xticks=bins[::2])
+    panels[0].set(xlim=(-ERROR_REACH - 0.7, ERROR_REACH + 0.7), ylim=(0, 1.4 * highest), xticks=bins[::2])
     panels[0].set_xticklabels([f"≤−{ERROR_REACH}", "−4", "−2", "0", "2", "4", f"≥{ERROR_REACH}"])
     layout.in_percent(panels[0].yaxis)
     layout.note(

@@ -105,6 +105,8 @@ def _facts(item: Item, row: Mapping[str, Any], made: Any) -> list[str]:
         realized, asked = f"{row['realized_rate']:.0%}", f"{row['deletion_rate']:.0%}"
         removed = f"{len(item.removed)} steps removed: {realized} of the middle, {asked} asked for"
         return [removed, "no reference" if np.isnan(reference) else f"reference {reference:.3g}"]
+    if item.kind == "natural":
+        return ["no error" if row["target"] < 0 else f"first wrong step: {row['target']:.0f}"]
     return []
 
 

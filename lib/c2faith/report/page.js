@@ -29,18 +29,24 @@ const mathPattern = () => new RegExp(content.math, "gs");
 
 function textWithMath(text, tag = "div", inline = false) {
   const made = element(tag, { className: "text" });
-  let end = 0;
+  let end = 0, afterBlock = false;
+  // A formula on a line of its own needs no empty lines around it.
+  const between = (from, to, beforeBlock) => {
+    let part = text.slice(from, to);
+    if (afterBlock) part = part.replace(/^\s*\n\s*/, "");
+    return beforeBlock ? part.replace(/\s*\n\s*$/, "") : part;
+  };
   for (const match of text.matchAll(mathPattern())) {
     const markup = formulas.get(match.slice(1).find((group) => group));
     if (markup === undefined) continue;
-    made.append(text.slice(end, match.index));
-    const display = !inline && /^(\$\$|\\\[|\\begin)/.test(match[0]) ? "block" : "inline";
+    const block = !inline && /^(\$\$|\\\[|\\begin)/.test(match[0]);
     const holder = document.createElement("template");
-    holder.innerHTML = `<math display="${display}">${markup}</math>`;
-    made.append(holder.content);
+    holder.innerHTML = `<math display="${block ? "block" : "inline"}">${markup}</math>`;
+    made.append(between(end, match.index, block), holder.content);
     end = match.index + match[0].length;
+    afterBlock = block;
   }
-  made.append(text.slice(end));
+  made.append(between(end, text.length, false));
   return made;
 }
 
@@ -140,8 +146,11 @@ function drawRows() {
 
 function row(place) {
   const item = items[shown[place]];
-  const marks = item.verdicts.filter(Boolean).map((verdict) => element("span", { className: `mark ${worth(verdict[1])}` }));
-  const what = element("div", { className: "what" }, `${item.task} · ${words[item.kind][item.task]}`,
+  const marks = judges.flatMap((judge, number) => {
+    const outcome = item.verdicts[number]?.[1];
+    return outcome ? [element("span", { className: `mark ${worth(outcome)}`, title: `${judge.id}: ${outcome}` })] : [];
+  });
+  const what = element("div", { className: "what" }, `${item.task} · ${item.kind}`,
     element("span", { className: "marks" }, ...marks));
   const made = element("div", { className: "row", role: "option", onclick: () => select(place) }, what,
     textWithMath(texts[item.question], "div", true));
