@@ -319,13 +319,10 @@ def test_models_that_cannot_be_had(tmp_path, tiny):
 
 @pytest.mark.slow
 def test_the_packaged_model(smollm2_folder):
-    """The real model: shared reading against plain reading, and more belief in a true step than in a false."""
+    """The real model: shared reading against plain reading, and a part of its belief in admissible answers."""
     real = make(smollm2_folder, batch_tokens=1024)
-    question = "What is 3 + 4?"
-    asked = [query(name, "localization", ["Add 3 and 4.", step], question) for name, step in _ENDS.items()]
+    ends = {"true": "The sum is 7.", "false": "The sum is 9."}
+    asked = [query(name, "localization", ["Add 3 and 4.", step]) for name, step in ends.items()]
     for q, reply in real.replies(asked):
         np.testing.assert_allclose(reply.scores, naive(real, q), atol=1e-4)
         assert reply.extra["admissible_mass"] > 0.001
-
-
-_ENDS = {"true": "The sum is 7.", "false": "The sum is 9."}
