@@ -217,7 +217,7 @@ def test_fig8_leaves_out_items_that_not_all_were_asked():
 def test_false_alarms_puts_judges_into_the_plane_with_their_roc():
     frame = pd.concat([detection([0, 0, 1, 1]), detection([1, 1, 1, 0], kind="clean")], ignore_index=True)
     frame["confidence"] = [0.9, 0.8, 0.4, 0.3, 0.1, 0.2, 0.4, 0.7]
-    figure = figures.false_alarms(frame, draws=DRAWS)
+    figure = figures.false_alarm_plane(frame, draws=DRAWS)
     _, roc, point = figure.axes[0].lines
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (0.25, 0.5)
     # Falling thresholds .9 .8 .7 .4 .3 .2 .1; at .4 one of each kind passes at once.
@@ -276,7 +276,8 @@ def test_degenerate_frames_still_give_every_figure(case, three):
 def test_a_missing_task_leaves_its_figures_out(three):
     names = [name for name, _ in figures.draw({"detection": three["detection"]}, draws=DRAWS)]
     assert names == [
-        "fig2a_detection", "fig4_radar", "fig7_position", "fig8_failures", "false_alarms", "calibration_detection",
+        "fig2a_detection", "fig4_radar", "fig7_position", "fig8_failures", "false_alarm_plane",
+        "calibration_detection",
     ]  # fmt: skip
 
 

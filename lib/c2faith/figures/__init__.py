@@ -5,7 +5,7 @@ draws and a generator or seed; with the same ones the intervals are those of `c2
 each judge of a run its colour for all of them, `draw` makes the whole set, `save` writes a figure as PDF and PNG.
 """
 
-from c2faith.figures.beyond import calibration, false_alarms
+from c2faith.figures.beyond import calibration, false_alarm_plane
 from c2faith.figures.coverage import fig3a_scores, fig3b_trend
 from c2faith.figures.detection import fig2a_detection, fig7_position
 from c2faith.figures.files import save
@@ -18,7 +18,7 @@ __all__ = [
     "CAPTIONS",
     "calibration",
     "draw",
-    "false_alarms",
+    "false_alarm_plane",
     "fig2a_detection",
     "fig2b_localization",
     "fig3a_scores",

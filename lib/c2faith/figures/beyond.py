@@ -14,7 +14,7 @@ from c2faith.resampling import DRAWS
 
 
 @styled
-def false_alarms(
+def false_alarm_plane(
     detection: pd.DataFrame, *, looks: Looks | None = None, draws: int = DRAWS, rng: Rng = 0
 ) -> Figure:
     """Detection rate against false-alarm rate, a point with both intervals for each judge [+].

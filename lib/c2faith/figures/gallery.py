@@ -22,7 +22,7 @@ CAPTIONS: Mapping[str, str] = {
     "fig6_signed_error": "On which side of the true step the named one lies.",
     "fig7_position": "Exp 1: detection by the step's position in its chain.",
     "fig8_failures": "Exp 1: which judges miss which perturbed steps.",
-    "false_alarms": "Exp 1: detection against false alarms.",
+    "false_alarm_plane": "Exp 1: detection against false alarms.",
     "calibration_detection": "Exp 1: do confidences mean what they say?",
     "calibration_localization": "Exp 2: do confidences mean what they say?",
 }
@@ -52,7 +52,7 @@ def draw(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, seed: int = 
         "fig6_signed_error": ("localization", partial(localization.fig6_signed_error, **sampled)),
         "fig7_position": ("detection", partial(detection.fig7_position, **sampled)),
         "fig8_failures": ("detection", partial(overall.fig8_failures, looks=looks)),
-        "false_alarms": ("detection", partial(beyond.false_alarms, **sampled)),
+        "false_alarm_plane": ("detection", partial(beyond.false_alarm_plane, **sampled)),
         "calibration_detection": ("detection", partial(beyond.calibration, **sampled)),
         "calibration_localization": ("localization", partial(beyond.calibration, task="localization", **sampled)),
     }
