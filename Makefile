@@ -10,12 +10,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 C2 := $(PY) -m c2faith
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
-LIBRARY := $(shell find lib -name '*.py') pyproject.toml
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
 DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
+# a recorded run's items are built again and compared; your own stay as you built them
+HOME_DIR := $(or $(C2FAITH_HOME),.)
+REBUILT = $(or $(wildcard data/frozen/$(RUN)/manifest.json),$(if $(wildcard $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build))
 option = $(if $($(2)),--$(1) '$($(2))')
 
 .PHONY: help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean
@@ -45,10 +47,11 @@ judge: $(VENV)/.base ## ask a judge what it has not answered (JUDGE=name or prov
 	$(if $(JUDGE),,$(error JUDGE is missing, e.g. make judge JUDGE=openai/gpt-4.1))
 	$(if $(filter local/% smollm2% cros%,$(JUDGE)),$(MAKE) --no-print-directory env-full)
 	$(C2) judge --run '$(RUN)' --judge '$(JUDGE)' $(call option,tasks,TASKS) $(call option,base-url,BASE_URL) \
-	  $(call option,connections,CONNECTIONS) $(call option,max-cost,MAX_COST)
+	  $(call option,connections,CONNECTIONS) $(call option,max-cost,MAX_COST) \
+	  $(call option,shard,SHARD) $(if $(filter-out 0,$(BATCH)),--batch)
 
 paper: $(VENV)/.base ## regenerate every table and figure from the recorded replies
-	$(C2) notebook 01_dataset $(DATA_PARAMETERS)
+	$(if $(REBUILT),$(C2) notebook 01_dataset $(DATA_PARAMETERS))
 	$(C2) notebook 02_judging $(call given,run:RUN judges:JUDGES)
 	$(C2) notebook 03_analysis $(ANALYSIS_PARAMETERS)
 	$(C2) notebook 05_published
@@ -64,7 +67,7 @@ smoke: $(VENV)/.full ## the whole pipeline, live, on 8 chains
 	$(MAKE) --no-print-directory data RUN=smoke LIMIT=8 NATURAL_LIMIT=8
 	for judge in always-flag never-flag uniform middle symbolic smollm2-135m; do \
 	  $(MAKE) --no-print-directory judge RUN=smoke JUDGE=$$judge || exit 1; done
-	$(MAKE) --no-print-directory paper RUN=smoke LIMIT=8 NATURAL_LIMIT=8
+	$(MAKE) --no-print-directory paper RUN=smoke
 
 record: $(VENV)/.base ## copy a finished run's replies to data/frozen (JUDGES=comma list, or all)
 	$(C2) freeze --run '$(RUN)' $(call option,judges,JUDGES)

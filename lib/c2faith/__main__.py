@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     judge.add_argument("--tasks", default="", help="comma list; the judge's own if empty")
     judge.add_argument("--base-url")
     judge.add_argument("--connections", type=int)
-    judge.add_argument("--max-cost", type=float)
+    judge.add_argument("--max-cost", type=float, help="dollars, over all tasks and resumes")
+    judge.add_argument("--shard", default="", help="k/n: only this part of the items")
+    judge.add_argument("--batch", action="store_true", help="through the provider's Batch API")
     judge.set_defaults(command=_judge)
 
     freeze = commands.add_parser("freeze", help="copy a run's replies to data/frozen")
@@ -83,7 +85,9 @@ def _judge(options: argparse.Namespace) -> int:
         options.run,
         options.judge,
         tuple(filter(None, options.tasks.split(","))),
+        part=options.shard,
         max_cost=options.max_cost,
+        batch=options.batch,
         base_url=options.base_url,
         connections=options.connections,
     )

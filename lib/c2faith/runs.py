@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from c2faith import dataset, journal, judges, judging, paths
-from c2faith.judges.base import Query
+from c2faith.judges import pricing
+from c2faith.judges.base import Judge, Query
+from c2faith.judges.sharding import shard
 from c2faith.plan import plan
 from c2faith.records import Task
 
 
-def missing_queries(run: str, judge_id: str, fingerprint: str, task: Task) -> tuple[list[Query], int]:
-    """(all planned queries that no recorded reply settles, how many recorded ones are settled).
+def missing_queries(
+    rows: dataset.Dataset, run: str, judge_id: str, fingerprint: str, task: Task
+) -> tuple[list[Query], int]:
+    """(planned queries that no recorded reply settles, how many recorded replies settle the others).
 
     What the live journal holds is not looked at here: resuming is the journal's own business.
     """
-    rows = dataset.read(paths.run_dir(run))
     queries = [item.query(fingerprint) for item in plan(rows, task)]
-    recorded = journal.latest(judging.reply_path(paths.frozen_dir(run), judge_id, task))
-    settled = {key for key, row in recorded.items() if journal.is_final(row)}
+    settled = _settled(run, judge_id, task, frozen=True)
     left = [query for query in queries if (query.item_id, query.prompt_sha256) not in settled]
     return left, len(queries) - len(left)
 
@@ -29,7 +31,10 @@ def judge_run(
     name: str,
     tasks: Sequence[Task] = (),
     *,
+    part: str = "",
     max_cost: float | None = None,
+    batch: bool = False,
+    announce: Callable[[str], None] = print,
     **edge: Any,
 ) -> dict[Task, judging.Tally]:
     """Ask one judge everything of a run that it has not answered.
@@ -40,8 +45,14 @@ def judge_run(
         The run and the judge (see `judges.make`).
     tasks : sequence of str
         Those of the judge if empty.
+    part : str
+        A shard such as ``3/8``: only its items are asked.
     max_cost : float, optional
         Dollars over all tasks and resumes.
+    batch : bool
+        Through the provider's Batch API.
+    announce : callable
+        Takes the forecast, before the first call of a judge that costs money.
     **edge
         Endpoint, connections and the like, for `judges.make`.
 
@@ -49,14 +60,37 @@ def judge_run(
     -------
     dict of task to Tally
     """
-    judge = judges.make(name, **edge)
+    rows = dataset.read(paths.run_dir(run))
+    judge = judges.make(name, batch=paths.run_dir(run) if batch else None, **edge)
+    asked: dict[Task, tuple[list[Query], int]] = {}
+    for task in tasks or judge.tasks:
+        queries, recorded = missing_queries(rows, run, judge.judge_id, judge.fingerprint, task)
+        asked[task] = shard(queries, part), recorded
+    if hasattr(judge, "prices"):
+        announce(f"{judge.judge_id}: {_forecast(run, judge, asked, batch).line()}")
     tallies: dict[Task, judging.Tally] = {}
     spent = 0.0
-    for task in tasks or judge.tasks:
-        queries, recorded = missing_queries(run, judge.judge_id, judge.fingerprint, task)
+    for task, (queries, recorded) in asked.items():
         left = None if max_cost is None else max_cost - spent
         tally = judging.judge(judge, queries, paths.run_dir(run), max_cost=left)
         tally.items, tally.finished = tally.items + recorded, tally.finished + recorded
         tallies[task] = tally
         spent += tally.dollars
     return tallies
+
+
+def _settled(run: str, judge_id: str, task: Task, *, frozen: bool) -> set[journal.Key]:
+    folder = paths.frozen_dir(run) if frozen else paths.run_dir(run)
+    known = journal.latest(judging.reply_path(folder, judge_id, task))
+    return {key for key, row in known.items() if journal.is_final(row)}
+
+
+def _forecast(run: str, judge: Judge, asked: dict[Task, tuple[list[Query], int]], batch: bool) -> pricing.Forecast:
+    pending = [
+        query
+        for task, (queries, _) in asked.items()
+        for settled in [_settled(run, judge.judge_id, task, frozen=False)]
+        for query in queries
+        if (query.item_id, query.prompt_sha256) not in settled
+    ]
+    return pricing.forecast(pending, judge.model, judge.prices, batch=batch)
