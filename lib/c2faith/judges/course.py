@@ -49,7 +49,7 @@ class Course:
         return LONGER * cap if cap and self._longer else cap
 
     def request(self) -> dict[str, Any]:
-        """Arguments of the next call."""
+        """The next call's body."""
         self._version = self._dialect.version
         return self._dialect.request(self.query, longer=self._longer)
 

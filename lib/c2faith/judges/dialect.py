@@ -35,7 +35,7 @@ class Dialect:
     ----------
     model : str
     parameters : mapping
-        As `chat.completions.create` takes them; what the judge's fingerprint is made from stays untouched.
+        Fields of the request's body, as asked for; what the judge's fingerprint is made from stays untouched.
     """
 
     def __init__(self, model: str, parameters: Mapping[str, Any]):
@@ -55,7 +55,7 @@ class Dialect:
         return {} if self.parameters == self.asked else {"parameters": self.parameters}
 
     def request(self, query: Query, *, longer: bool = False) -> dict[str, Any]:
-        """Arguments of `chat.completions.create` for a query."""
+        """The request's body for a query."""
         messages = [{"role": role, "content": content} for role, content in query.messages]
         request = {"model": self.model, "messages": messages, **self.parameters}
         if longer:

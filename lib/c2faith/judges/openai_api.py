@@ -48,8 +48,8 @@ class OpenAIJudge:
     Parameters
     ----------
     config : mapping
-        The judge's description: judge_id, provider, model, and where it has them parameters (as
-        `chat.completions.create` takes them), prices and tasks.
+        The judge's description: judge_id, provider, model, and where it has them parameters (fields of the
+        request's body: temperature, max_tokens, seed, reasoning_effort …), prices and tasks.
     endpoint : Endpoint
         Where it is reached. No part of the fingerprint: the shards of one run may ask several servers.
     connections : int
@@ -207,8 +207,12 @@ class OpenAIJudge:
         self._started[course] = start
         mode = self.dialect.rung
         try:
+            # The whole request goes as `extra_body`: the SDK walks typed arguments field by field, which takes as
+            # long as all the rest of a call, and takes no argument that only some server knows.
             async with asyncio.timeout(self.timeout_s):
-                response = await client.chat.completions.with_raw_response.create(**course.request())
+                response = await client.chat.completions.with_raw_response.create(
+                    model=self.model, messages=(), extra_body=course.request()
+                )
             try:
                 body = orjson.loads(response.content)
             except orjson.JSONDecodeError:
