@@ -269,6 +269,7 @@ def interrupting(monkeypatch, at):
     around(journal.Journal, "append")
 
 
+@pytest.mark.slow
 def test_interrupted_at_any_point_it_is_picked_up_and_never_submitted_twice(tmp_path, monkeypatch):
     interrupted = 0
     with BatchServer() as server:

@@ -102,6 +102,13 @@ def test_a_server_is_asked_for_the_model_under_its_own_name(name, model):
     assert judge.model == model and "/" not in judge.judge_id
 
 
+def test_a_model_named_on_the_spot_has_the_prices_of_its_named_judge():
+    listed = judges.read_config("gpt-4.1")["prices"]
+    assert judges.read_config("openai/gpt-4.1")["prices"] == judges.read_config("azure/gpt-4.1")["prices"] == listed
+    assert "prices" not in judges.read_config("openai/some-model")
+    assert "prices" not in judges.read_config("local/gpt-4.1")
+
+
 def test_a_description_with_wrong_prices_is_refused():
     config = {"judge_id": "j", "provider": "openai", "model": "m", "prices": {"as_of": "2026-11-30", "in": 1}}
     with pytest.raises(InputError, match=r"judge j: prices\.\w+"):

@@ -43,7 +43,7 @@ def read_config(name: str) -> dict[str, Any]:
     provider, _, model = name.partition("/")
     if not model:
         raise InputError(f"unknown judge {name!r}: choose from {', '.join(named())}, or give provider/model")
-    return {"judge_id": judge_id(name), "provider": provider, "model": model}
+    return {"judge_id": judge_id(name), "provider": provider, "model": model, **_listed_prices(provider, model)}
 
 
 def judge_id(name: str) -> str:
@@ -83,6 +83,15 @@ def fingerprint(config: dict[str, Any]) -> str:
     """Hash of all in a judge's description that could change a reply; prices and notes cannot."""
     pinned = {key: config[key] for key in ("provider", "model", "mode", "parameters") if config.get(key)}
     return sha256(pinned)
+
+
+def _listed_prices(provider: str, model: str) -> dict[str, Any]:
+    """The prices that a named judge lists for an API's model, under the key ``prices``; nothing if none does."""
+    if PROVIDERS.get(provider) != "openai_api":
+        return {}
+    listed = (read_config(name) for name in named())
+    found = [config["prices"] for config in listed if config["model"] == model and config.get("prices")]
+    return {"prices": found[0]} if found else {}
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

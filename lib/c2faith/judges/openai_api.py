@@ -124,10 +124,6 @@ class OpenAIJudge:
         self._warned_of_budget = False
         self.budget = pricing.Budget(dollars, self.prices, batch=self.batched)
 
-    def forecast(self, queries: Sequence[Query]) -> pricing.Forecast:
-        """What asking the queries once each will take."""
-        return pricing.forecast(queries, self.model, self.prices, batch=self.batched)
-
     def status(self) -> str:
         """Why nothing comes back just now, for the progress line; empty while all is well."""
         parts = []
@@ -280,7 +276,7 @@ def from_config(
 ) -> OpenAIJudge:
     """The judge of a description, its endpoint and key from the environment or `.env`.
 
-    `batch` is the run's folder for tickets, if the Batch API is to be used.
+    `batch` is the run's folder if the Batch API is to be used: its tickets are kept there.
     """
     env = endpoints.environment() if env is None else env
     place = endpoints.find(config["provider"], env, base_url)
@@ -290,5 +286,5 @@ def from_config(
     if batch is not None:
         from c2faith.judges.batch_api import BatchJudge
 
-        return BatchJudge(config, place, batch)
+        return BatchJudge(config, place, batch / "batches")
     return OpenAIJudge(config, place, connections=connections)
