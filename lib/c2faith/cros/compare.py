@@ -1,0 +1,196 @@
+"""All judges over all rotations and seeds, as verdict frames that the benchmark's own metrics read.
+
+A frame holds each test item once a seed (its id ends in ``~seed0`` …), under its chain, so that intervals
+resample chains and what seeds differ in stays within one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from c2faith.cros.encoder import Written
+from c2faith.cros.examples import Example, split
+from c2faith.cros.experiment import JUDGES, Settings, Trainer
+from c2faith.cros.features import SCALARS, StepFeatures
+from c2faith.cros.trained import Reading, TrainedHead
+from c2faith.records import rng
+
+TASKS = ("detection", "localization", "coverage")
+UNTAUGHT = ("chance", "untrained", "surprisal")
+ALL = (*UNTAUGHT, *JUDGES)
+RARE = -8.0  # a hazard logit so low that which step is likeliest depends on its own logit alone
+
+
+class Surprisal(nn.Module):
+    """No training: a step is the more suspect the more its tokens surprised the model, on average."""
+
+    def forward(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Hazard logits that rise with the mean surprisal; nothing is ever missing."""
+        column = features.shape[-1] - len(SCALARS) + SCALARS.index("surprisal_mean")
+        return RARE + features[..., column], torch.full(mask.shape, RARE)
+
+
+@dataclass
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    frames : dict of str to DataFrame
+        Verdict frames of detection, localization and coverage, with the column `seed`.
+    steps : DataFrame
+        One row a judge, seed and step up to the first faulty one: judge_id, seed, kind, chain_id, hazard,
+        faulty.
+    log : DataFrame
+        The trainings' evaluations on development problems: judge_id, seed, rotation, update, likelihood, …
+    heads : dict
+        (judge, seed, rotation) → the trained head.
+    unseen : int
+        Training examples that said nothing because they did not fit into the context.
+    """
+
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+    log: pd.DataFrame = field(default_factory=pd.DataFrame)
+    heads: dict[tuple[str, int, int], TrainedHead] = field(default_factory=dict)
+    unseen: int = 0
+
+
+def compare(
+    examples: Sequence[Example],
+    features: Mapping[Written, StepFeatures],
+    *,
+    settings: Settings,
+    folds: int = 5,
+    rotations: Sequence[int] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    judges: Sequence[str] = ALL,
+    folder: Path | None = None,
+    label: str = "training judges",
+) -> Comparison:
+    """Train and test the judges, each problem tested by heads that never saw it.
+
+    Parameters
+    ----------
+    examples, features
+        All examples, and the step features of what they say.
+    folds, rotations
+        Problems are dealt into `folds`; each rotation tests one of them, by default all in turn.
+    folder : Path, optional
+        Where checkpoints are kept: an interrupted comparison goes on where it stopped.
+    """
+    found, rows, steps, logs = Comparison(), {task: [] for task in TASKS}, [], []
+    turns = [(k, seed) for k in (range(folds) if rotations is None else rotations) for seed in seeds]
+    for rotation, seed in tqdm(turns, label, mininterval=2):
+        parts = split(examples, rotation, folds)
+        place = folder / f"rotation{rotation}-seed{seed}" if folder else None
+        with _one_thread():
+            trainer = Trainer(parts, features, settings, seed, folder=place)
+            trained = {name: _trained(trainer, name) for name in judges if name != "chance"}
+        found.unseen = max(found.unseen, trainer.unseen)
+        chains = [features[example.written] for example in parts.test]
+        for name in judges:
+            if name == "chance":
+                answers = _guesses(parts.test, seed)
+            else:
+                head, log = trained[name]
+                found.heads[name, seed, rotation] = head
+                logs += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in log]
+                readings = head.read(chains)
+                answers = [_answer(e, r, head) for e, r in zip(parts.test, readings, strict=True)]
+                steps += _step_rows(name, seed, parts.test, readings)
+            for example, (value, confidence) in zip(parts.test, answers, strict=True):
+                row = _row(example, name, seed, value, confidence)
+                rows[row["task"]].append(row)
+    found.frames = {task: pd.DataFrame(kept) for task, kept in rows.items() if kept}
+    found.steps, found.log = pd.DataFrame(steps), pd.DataFrame(logs)
+    return found
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Heads are so small that several threads would mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _trained(trainer: Trainer, name: str) -> tuple[TrainedHead, list[dict[str, float]]]:
+    if name == "untrained":
+        return trainer.untrained(), []
+    if name == "surprisal":
+        return trainer.finished(Surprisal()), []
+    head, run = trainer.judge(name)
+    return head, run.log
+
+
+def _answer(example: Example, reading: Reading, head: TrainedHead) -> tuple[int | None, float]:
+    """(verdict or None, confidence) on an item, as the judge itself would answer."""
+    if example.group == "detection":
+        hazard = float(reading.hazards[-1]) if reading.whole else math.nan
+        return (int(hazard < head.step_threshold) if reading.whole else None), hazard
+    if example.group == "coverage":
+        return reading.score(), float(reading.scores.max())
+    return reading.localization(head.clean_threshold), float(1 - reading.verdicts[-1])
+
+
+def _guesses(examples: Sequence[Example], seed: int) -> list[tuple[int, float]]:
+    """Chance: an error is claimed half of the time, anywhere; every coverage score is as likely."""
+    guesses = []
+    for example in examples:
+        draw = rng(seed, "chance", example.item_id)
+        claim, step = int(draw.integers(2)), int(draw.integers(len(example.steps)))
+        value = {"detection": claim, "coverage": int(draw.integers(5))}.get(example.group, step if claim else -1)
+        guesses.append((value, 0.5))
+    return guesses
+
+
+def _row(example: Example, name: str, seed: int, value: int | None, confidence: float) -> dict[str, Any]:
+    item = example.item
+    reference = {}
+    if example.missing is not None and example.group == "coverage":
+        reference["reference"] = 4 * len(item.steps) / (len(item.steps) + sum(example.missing))
+    return {
+        "judge_id": name,
+        "seed": seed,
+        "task": item.task,
+        "item_id": f"{item.item_id}~seed{seed}",
+        "chain_id": item.chain_id,
+        "problem_id": item.problem_id,
+        "kind": item.kind,
+        "n_steps": item.n_steps,
+        **item.labels,
+        **reference,
+        "value": math.nan if value is None else float(value),
+        "status": "length" if value is None else "ok",
+        "confidence": confidence,
+        "reasoning": "",
+    }
+
+
+def _step_rows(
+    name: str, seed: int, examples: Sequence[Example], readings: Sequence[Reading]
+) -> list[dict[str, Any]]:
+    """One row a step up to the first faulty one, of whole chains."""
+    rows = []
+    for example, reading in zip(examples, readings, strict=True):
+        if example.group not in ("injected", "natural"):
+            continue
+        last = example.target if example.target >= 0 else len(example.steps) - 1
+        common = {"judge_id": name, "seed": seed, "kind": example.group, "chain_id": example.chain_id}
+        for index, hazard in enumerate(reading.hazards[: last + 1]):
+            rows.append({**common, "hazard": float(hazard), "faulty": index == example.target})
+    return rows

@@ -1,0 +1,101 @@
+"""What a comparison of trained judges says: AUROC per step, learning curves, examples needed, paired outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from c2faith import metrics
+from c2faith.cros.compare import compare
+from c2faith.cros.encoder import Written
+from c2faith.cros.examples import Example
+from c2faith.cros.experiment import Settings
+from c2faith.cros.features import StepFeatures
+from c2faith.resampling import DRAWS, Resamples, auroc, estimate
+
+
+def step_auroc(steps: pd.DataFrame, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """How well hazards tell the first faulty step from those before it and from clean chains' steps.
+
+    Returns
+    -------
+    DataFrame
+        One row a judge and kind of error: `n_steps`, `n_faulty`, `auroc` with `_low` and `_high` (0.5 is chance,
+        ties count one half); intervals resample chains.
+    """
+    made = []
+    for (judge, kind), rows in steps.groupby(["judge_id", "kind"], sort=False):
+        resamples = Resamples.draw(rows["chain_id"], draws, seed)
+        levels, codes = np.unique(rows["hazard"], return_inverse=True)
+        faulty, chains = rows["faulty"].to_numpy(), rows["chain_id"].to_numpy()
+        masses = [resamples.masses(chains[side], codes[side], len(levels)) for side in (faulty, ~faulty)]
+        found = estimate(auroc(*masses), int(faulty.sum()))
+        made.append(
+            {"judge_id": judge, "kind": kind, "n_steps": len(rows), "n_faulty": int(faulty.sum())}
+            | found.columns("auroc")
+        )
+    return pd.DataFrame(made)
+
+
+def learning_curve(
+    examples: Sequence[Example],
+    features: Mapping[Written, StepFeatures],
+    shares: Sequence[float],
+    *,
+    settings: Settings,
+    **options: Any,
+) -> pd.DataFrame:
+    """F1 on the test problems by the share of the training problems: one row a judge, kind, share and seed.
+
+    Returns
+    -------
+    DataFrame
+        `judge_id`, `kind` of error, `share`, `seed`, `processbench_f1`, `exact`, `clean_accuracy`.
+    """
+    made = []
+    for share in shares:
+        found = compare(
+            examples,
+            features,
+            settings=replace(settings, share=share),
+            label=f"{share:.0%} of the problems",
+            **options,
+        )
+        frame = found.frames["localization"]
+        for (seed, natural), rows in frame.groupby(["seed", frame["kind"] == "natural"]):
+            table = metrics.localization(rows, natural=natural, draws=2)
+            kept = table[["judge_id", "processbench_f1", "exact", "clean_accuracy"]]
+            made.append(kept.assign(kind="natural" if natural else "injected", share=share, seed=seed))
+    return pd.concat(made, ignore_index=True)
+
+
+def share_needed(curve: pd.DataFrame, f1: float) -> pd.Series:
+    """The smallest share of the training problems with which a judge's mean F1 reaches `f1`, interpolated.
+
+    NaN for a judge that never does.
+    """
+    means = curve.groupby(["judge_id", "share"])["processbench_f1"].mean().unstack("judge_id")
+
+    def first(column: pd.Series) -> float:
+        above = np.flatnonzero(column.to_numpy() >= f1)
+        if not len(above):
+            return math.nan
+        at = above[0]
+        if at == 0:
+            return float(column.index[0])
+        pair = column.iloc[at - 1 : at + 1]
+        return float(np.interp(f1, pair.to_numpy(), pair.index.to_numpy()))
+
+    return means.apply(first)
+
+
+def right(frame: pd.DataFrame) -> pd.DataFrame:
+    """Items × judges: whether most seeds' verdicts were right, for McNemar's test between paired judges."""
+    item = frame["item_id"].str.replace(r"~seed\d+$", "", regex=True)
+    marks = frame.assign(item=item, right=(frame["value"] == frame["target"]).astype(float))
+    return marks.pivot_table(index="item", columns="judge_id", values="right") > 0.5
