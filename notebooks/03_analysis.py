@@ -10,6 +10,7 @@
 # **Runtime.** Under a minute on two cores.
 
 # %%
+# %matplotlib inline
 from IPython.display import Markdown, display
 
 from c2faith import dataset, figures, frames, notebooks, paths, report, spending, tables
