@@ -9,6 +9,7 @@
 # **Runtime.** Seconds.
 
 # %%
+# %matplotlib inline
 import pandas as pd
 from IPython.display import Markdown, display
 
