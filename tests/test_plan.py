@@ -1,5 +1,7 @@
 """The plan: every item with its twin, labels apart from what a judge sees, keys that pin prompt and judge."""
 
+import dataclasses
+
 import pytest
 
 from c2faith import dataset, plan
@@ -38,6 +40,13 @@ def test_localization_asks_the_chain_its_twin_and_the_natural_errors():
     assert [item.kind for item in items] == ["perturbed", "clean", "natural"]
     assert [item.labels["target"] for item in items] == [2, -1, 1]
     assert items[0].query("f").target is None
+
+
+def test_no_more_natural_items_are_asked_than_perturbed_ones():
+    more = dataclasses.replace(
+        ROWS, natural=ROWS.natural + (dataclasses.replace(ROWS.natural[0], item_id="m/natural"),)
+    )
+    assert [item.item_id for item in plan.plan(more, "localization")][2:] == ["n/natural"]
 
 
 def test_coverage_asks_each_level_and_the_reference_sees_more():

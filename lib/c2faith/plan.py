@@ -52,6 +52,9 @@ class Item:
 def plan(dataset: Dataset, task: Task) -> list[Item]:
     """All items of a task: perturbed chains and their clean twins side by side, then natural errors.
 
+    Of the dataset's natural items, which stand in a drawn order, localization asks the first ones, no more than
+    there are perturbed chains: models' own solutions are long, and would cost more than all the rest.
+
     Raises
     ------
     InputError
@@ -116,7 +119,7 @@ def _localization(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
             n_steps=len(row.steps),
             labels={"target": row.first_error},
         )
-        for row in dataset.natural
+        for row in dataset.natural[: len(dataset.causality)]
     ]
     return items + natural
 
