@@ -1,0 +1,113 @@
+"""Recording a run, replaying it, and noticing a table that differs."""
+
+import pytest
+
+from c2faith import dataset, frames, freezing, judges, judging, paths, runs
+from c2faith.plan import plan
+from c2faith.records import InputError, read_json, sha256_file
+
+RUN = "champ"
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """A small live run of one judge, recorded under a home of its own."""
+    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
+    monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
+    dataset.write(dataset.build("synthetic", limit=4), paths.run_dir("small"))
+    runs.judge_run("small", "uniform")
+    return tmp_path
+
+
+def test_replay_equals_live(recorded):
+    live = frames.load_frames("small", reference="retention")
+    freezing.freeze("small")
+    for path in sorted((paths.run_dir("small") / "replies").rglob("*.jsonl")):
+        path.unlink()
+    replayed = frames.load_frames("small", reference="retention")
+    assert live.keys() == replayed.keys() == {"detection", "localization", "coverage"}
+    for task, frame in live.items():
+        assert frame.equals(replayed[task])
+        assert (frame["status"] == "ok").all()
+
+
+def test_a_recorded_judge_is_asked_nothing(recorded):
+    freezing.freeze("small")
+    (paths.run_dir("small") / "replies" / "uniform" / "detection.jsonl").unlink()
+    tally = runs.judge_run("small", "uniform", ["detection"])["detection"]
+    assert (tally.items, tally.finished, tally.calls) == (8, 8, 0)
+
+
+def test_a_record_is_never_rewritten(recorded):
+    written = freezing.freeze("small")
+    assert [path.name for path in written] == ["coverage.jsonl", "detection.jsonl", "localization.jsonl"]
+    record = read_json(paths.frozen_dir("small") / "record.json")["uniform"]
+    assert record["command"] == "make judge RUN=small JUDGE=uniform"
+    assert record["files"]["detection.jsonl"] == sha256_file(written[1])
+    with pytest.raises(InputError, match="uniform is recorded already"):
+        freezing.freeze("small")
+
+
+def test_replies_to_another_dataset_are_not_mixed_in(recorded):
+    freezing.freeze("small")
+    dataset.write(dataset.build("synthetic", limit=3), paths.run_dir("small"))
+    with pytest.raises(InputError, match="another dataset"):
+        freezing.freeze("small", ["uniform"])
+
+
+@pytest.mark.parametrize(
+    ("again", "complaint"),
+    [
+        ("judge,n,rate\na,4,0.25\n", None),
+        ("judge,n,rate\na,4,0.2500000001\n", None),
+        ("judge,n,rate\na,4,0.2501\n", "line 2, column rate: '0.2501', committed '0.25'"),
+        ("judge,n,rate\nb,4,0.25\n", "line 2, column judge: 'b', committed 'a'"),
+        ("judge,n,rate\n", "not the shape"),
+    ],
+)
+def test_verify_compares_cell_by_cell(tmp_path, monkeypatch, again, complaint):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    for folder, text in (("figures/champ", "judge,n,rate\na,4,0.25\n"), ("again", again)):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "table.csv").write_text(text)
+    if complaint is None:
+        assert freezing.verify("champ", tmp_path / "again") == "1 tables, 6 cells: the same"
+    else:
+        with pytest.raises(InputError, match=complaint):
+            freezing.verify("champ", tmp_path / "again")
+
+
+def test_a_missing_table_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    with pytest.raises(InputError, match="no committed tables"):
+        freezing.verify("champ", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def champ():
+    return dataset.build("champ")
+
+
+def test_the_recorded_dataset_is_made_again_to_the_byte(champ):
+    assert champ.manifest["files"] == read_json(paths.frozen_dir(RUN) / "manifest.json")["files"]
+
+
+def test_the_recorded_run_is_complete(champ):
+    record = read_json(paths.frozen_dir(RUN) / "record.json")
+    assert set(record) >= {"smollm2-135m", "symbolic", "always-flag", "never-flag", "uniform", "middle"}
+    for judge_id, entry in record.items():
+        folder = paths.frozen_dir(RUN) / "replies" / judge_id
+        assert {path.name: sha256_file(path) for path in folder.glob("*.jsonl")} == entry["files"]
+        for path in folder.glob("*.jsonl"):
+            items = plan(champ, path.stem)
+            rows = frames.replies(RUN, judge_id, path.stem)
+            frame = frames.verdict_frame(items, rows, judge_id, judging.read_pin(folder)["fingerprint"])
+            assert not frame["status"].isin(["pending", "api_error"]).any(), f"{judge_id} {path.stem}"
+
+
+@pytest.mark.parametrize("judge_id", ["always-flag", "never-flag", "uniform", "middle", "symbolic"])
+def test_an_offline_judge_still_says_what_was_recorded(champ, judge_id):
+    judge = judges.make(judge_id)
+    recorded = {row["prompt_sha256"]: row["text"] for row in frames.replies(RUN, judge_id, "detection")}
+    queries = [item.query(judge.fingerprint) for item in plan(champ, "detection")[:40]]
+    assert {q.prompt_sha256: reply.text for q, reply in judge.replies(queries)}.items() <= recorded.items()
