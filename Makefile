@@ -1,6 +1,6 @@
 # Every target runs in .venv, made from requirements.lock by the first one that needs it.
 # Variables: RUN SOURCE PRM800K NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS · JUDGE BASE_URL CONNECTIONS MAX_COST
-# TASKS SHARD BATCH · JUDGES REFERENCE DRAWS
+# NEGATION_JUDGE TASKS SHARD BATCH · JUDGES REFERENCE DRAWS
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
-DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED)
+DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
 # a recorded run's items are built again and compared; your own stay as you built them
 HOME_DIR := $(or $(C2FAITH_HOME),.)

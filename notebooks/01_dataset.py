@@ -18,12 +18,14 @@
 
 # %%
 # %matplotlib inline
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
 from IPython.display import HTML, display
 
 from c2faith import chains, dataset, dataset_views, notebooks, paths
+from c2faith.judges import negation_writer
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run: the folder under data/runs
@@ -38,8 +40,10 @@ alpha: str = "3/10"  # the middle region begins at this share of the chain
 beta: str = "9/10"  # and ends at this one
 rates: str = "0.1 0.3 0.5 0.7"  # deletion rates; a control without deletions is always made
 nested: bool = False  # let each deletion rate remove what the lower one does, and more
-negator: str = "rules"  # how a step is negated: rules, or recorded (replay)
+negator: str = "rules"  # how a step is negated: rules, llm (the paper's way), or recorded (replay)
 recorded: str = ""  # recorded: the causality.jsonl to replay
+negation_judge: str = "gpt-4.1"  # llm: the API model that writes the negations, as for `make judge`
+base_url: str = ""  # llm: its server, if it is not the provider's own
 
 # %%
 notebooks.refuse_unknown_parameters(In)
@@ -52,22 +56,27 @@ at_most, require = chains.parse_limit(limit)
 # stands its clean twin, beside every degraded one a control with nothing removed.
 
 # %%
-built = dataset.build(
-    source,
-    path=paths.from_root(path),
-    min_steps=min_steps,
-    limit=at_most,
-    require=require,
-    natural_limit=natural_limit,
-    human_steps=human_steps,
-    seed=seed,
-    alpha=alpha,
-    beta=beta,
-    rates=rates.split(),
-    nested=nested,
-    negator=negator,
-    recorded=Path(paths.from_root(recorded)) if recorded else None,
-)
+options = {
+    "path": paths.from_root(path),
+    "min_steps": min_steps,
+    "limit": at_most,
+    "require": require,
+    "natural_limit": natural_limit,
+    "human_steps": human_steps,
+    "seed": seed,
+    "alpha": alpha,
+    "beta": beta,
+    "rates": rates.split(),
+    "nested": nested,
+    "negator": negator,
+    "recorded": Path(paths.from_root(recorded)) if recorded else None,
+}
+
+# %%
+paid = folder / "negations.jsonl"  # a model's negations are asked once, and journaled
+writer = negation_writer.open_writer(negation_judge, paid, base_url=base_url or None) if negator == "llm" else None
+with writer or nullcontext() as complete:
+    built = dataset.build(source, complete=complete, **options)
 pd.Series(built.manifest["counts"], name="count").to_frame()
 
 # %% [markdown]
