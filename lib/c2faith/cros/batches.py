@@ -57,12 +57,19 @@ class Batch:
         picked["rewards"] = torch.cat([picked["rewards"][:, :longest], last], -1)
         return Batch(**picked)
 
+    def to(self, device: torch.device) -> Batch:
+        """The same on another device; inputs that are no tensor stay as they are."""
+        kept = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return Batch(
+            **{name: value.to(device) if isinstance(value, Tensor) else value for name, value in kept.items()}
+        )
+
 
 def stack(chains: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Chains of features, each (n_steps, n_features), padded to one tensor, and the mask of their steps."""
     longest = max(len(chain) for chain in chains)
-    padded = torch.zeros(len(chains), longest, chains[0].shape[-1])
-    mask = torch.zeros(len(chains), longest, dtype=torch.bool)
+    padded = chains[0].new_zeros(len(chains), longest, chains[0].shape[-1])
+    mask = torch.zeros(len(chains), longest, dtype=torch.bool, device=padded.device)
     for row, chain in enumerate(chains):
         padded[row, : len(chain)] = chain
         mask[row, : len(chain)] = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -61,6 +62,8 @@ class Encoder:
         Depths in (0, 1] whose states are kept: 1/2 is the middle layer, 1 the last.
     max_tokens : int
         Context; the model's own limit holds where it is lower.
+    adapter : str, optional
+        Folder of a LoRA adapter to read with.
 
     Raises
     ------
@@ -76,16 +79,22 @@ class Encoder:
         max_tokens: int = 2048,
         device: str = "cpu",
         dtype: str = "float32",
+        adapter: str | None = None,
     ) -> None:
         self.model = model
         self.network, self.tokenizer = _load(model, dtype)
+        if adapter:
+            from peft import PeftModel
+
+            self.network = PeftModel.from_pretrained(self.network, adapter)
         self.network.to(device).eval()
         config = self.network.config.get_text_config()
         self.layers = tuple(max(1, round(share * config.num_hidden_layers)) for share in layers)
         self.width = config.hidden_size
         self.max_tokens = min(max_tokens, getattr(config, "max_position_embeddings", None) or max_tokens)
         self.settings = {"model": model, "layers": list(layers), "max_tokens": max_tokens, "dtype": dtype}
-        self.key = sha256([identity(model), self.layers, self.max_tokens, dtype])
+        adapted = local_model.content_hash(Path(adapter)) if adapter else None
+        self.key = sha256([identity(model), self.layers, self.max_tokens, dtype, adapted])
 
     def layout(self, question: str, steps: Sequence[str]) -> Layout:
         """Tokens of a problem and its steps, each closed by a blank line; whole steps only.

@@ -126,7 +126,7 @@ class Trainer:
             batch.select,
             len(batch.mask),
             recipe,
-            lambda module: progress(module, self.held_batch),
+            lambda module: progress(module(self.held_batch), self.held_batch),
             anchor=OnBatch(copy.deepcopy(head)) if recipe.kl else None,
             select=select,
             checkpoint=self.folder / f"{name}.pt" if self.folder else None,
@@ -156,9 +156,9 @@ def _share(examples: Sequence[Example], share: float, seed: int) -> list[Example
     return [e for e in examples if e.problem_id in kept]
 
 
-def progress(module: nn.Module, held: Batch) -> dict[str, float]:
+def progress(logits: tuple[Tensor, Tensor], held: Batch) -> dict[str, float]:
     """Log-likelihood and reward of the development chains, faulty and clean ones weighing the same."""
-    hazard, gap = module(held)
+    hazard, gap = logits
     verdicts, scores = verdict_log_probs(hazard, held.mask), score_log_probs(gap, held.mask)
     right = verdicts.gather(-1, (held.truth % verdicts.shape[-1])[:, None])[:, 0]
     located = held.weight / held.weight.sum()

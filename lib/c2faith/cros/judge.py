@@ -22,7 +22,7 @@ from c2faith.cros.trained import Reading, TrainedHead
 from c2faith.judges.base import Query, Reply
 from c2faith.records import InputError, Task, read_json, sha256, sha256_file, write_json
 
-CONFIG = "config.json"
+CONFIG, ADAPTER = "config.json", "adapter"
 CHUNK = 512  # queries whose features are gathered at once
 
 
@@ -33,7 +33,7 @@ class CrosJudge:
     ----------
     judge_id : str
     folder : Path
-        Holds ``config.json`` and ``head-<fold>.safetensors``, as `save` writes them.
+        Holds ``config.json``, ``head-<fold>.safetensors`` and perhaps ``adapter/``, as `save` writes them.
     model : str, optional
         Where the encoder lies on this machine, if not where the configuration says.
     device : str
@@ -52,7 +52,8 @@ class CrosJudge:
     def fingerprint(self) -> str:
         """Hash of the encoder's content, how it reads, and all heads."""
         heads = [sha256_file(self.folder / f"head-{fold}.safetensors") for fold in range(self.config["folds"])]
-        return sha256([self.config["encoder"], self.config["folds"], self.config["fold_seed"], heads])
+        adapter = [sha256_file(file) for file in sorted((self.folder / ADAPTER).glob("*.safetensors"))]
+        return sha256([self.config["encoder"], self.config["folds"], self.config["fold_seed"], heads, adapter])
 
     @cached_property
     def heads(self) -> list[TrainedHead]:
@@ -73,6 +74,7 @@ class CrosJudge:
             max_tokens=known["max_tokens"],
             dtype=known["dtype"],
             device=self.device,
+            adapter=str(self.folder / ADAPTER) if (self.folder / ADAPTER).exists() else None,
         )
         return FeatureStore(paths.features_dir(), encoder)
 
