@@ -49,6 +49,7 @@ class Pump:
     def __init__(self, session: Session, connections: int):
         self._session, self._connections = session, connections
         self._handed: queue.SimpleQueue[tuple[Query, Reply, asyncio.Future[None]] | None] = queue.SimpleQueue()
+        self._written: list[asyncio.Future[None]] = []
         self._workers: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -77,17 +78,12 @@ class Pump:
             raise self._error
 
     def _take(self) -> Iterator[tuple[Query, Reply]]:
-        while (first := self._handed.get()) is not None:
-            batch = [first]
-            while batch[-1] is not None and not self._handed.empty():
-                batch.append(self._handed.get())
-            written = []
-            for handed in batch:
-                if handed is None:
-                    return
-                yield handed[0], handed[1]
-                written.append(handed[2])
-            self._call(lambda written=written: [future.done() or future.set_result(None) for future in written])
+        while (handed := self._handed.get()) is not None:
+            yield handed[0], handed[1]
+            self._written.append(handed[2])
+            if self._handed.empty():  # one wake-up of the loop for all that came together
+                written, self._written = self._written, []
+                self._call(lambda written=written: [future.done() or future.set_result(None) for future in written])
 
     def _call(self, function: Callable[[], object]) -> None:
         """Run a function in the loop's thread, unless the loop has ended."""
