@@ -14,7 +14,8 @@ from c2faith.judges.openai_api import OpenAIJudge
 from c2faith.records import InputError
 
 PRELOAD = [
-    "kill_child",
+    "c2faith.judging",
+    "c2faith.judges.openai_api",
     "openai.resources.chat.completions",
     "openai._vendor.httpx_aiohttp",
     "openai.lib._client_auth",
