@@ -70,7 +70,7 @@ def test_trl_trains_a_tiny_judge_and_goes_on_where_it_stopped(small, tmp_path):
     options = {"generations": 2, "prompts_per_update": 2, "max_completion_tokens": 8}
     log = grpo.train_grpo(folder, rows, tmp_path / "trained", updates=2, **options)
     assert [row["reward"] for row in log] == [-1.0, -1.0]  # noise is no verdict
-    assert (tmp_path / "trained" / "adapter_model.safetensors").exists()
+    assert (tmp_path / "trained" / "model" / "model.safetensors").exists()
     log = grpo.train_grpo(folder, rows, tmp_path / "trained", updates=3, **options)
     assert len(log) == 3
 

@@ -25,7 +25,7 @@ from c2faith.cros.features import SCALARS, StepFeatures
 from c2faith.cros.trained import Reading, TrainedHead
 from c2faith.records import rng
 
-TASKS = ("detection", "localization", "coverage")
+Row = dict[str, Any]
 UNTAUGHT = ("chance", "untrained", "surprisal")
 ALL = (*UNTAUGHT, *JUDGES)
 RARE = -8.0  # a hazard logit so low that which step is likeliest depends on its own logit alone
@@ -89,7 +89,7 @@ def compare(
     folder : Path, optional
         Where checkpoints are kept: an interrupted comparison goes on where it stopped.
     """
-    found, rows, steps, logs = Comparison(), {task: [] for task in TASKS}, [], []
+    found, rows, steps, logs = Comparison(), [], [], []
     turns = [(k, seed) for k in (range(folds) if rotations is None else rotations) for seed in seeds]
     for rotation, seed in tqdm(turns, label, mininterval=2):
         parts = split(examples, rotation, folds)
@@ -98,23 +98,37 @@ def compare(
             trainer = Trainer(parts, features, settings, seed, folder=place)
             trained = {name: _trained(trainer, name) for name in judges if name != "chance"}
         found.unseen = max(found.unseen, trainer.unseen)
-        chains = [features[example.written] for example in parts.test]
-        for name in judges:
-            if name == "chance":
-                answers = _guesses(parts.test, seed)
-            else:
-                head, log = trained[name]
-                found.heads[name, seed, rotation] = head
-                logs += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in log]
-                readings = head.read(chains)
-                answers = [_answer(e, r, head) for e, r in zip(parts.test, readings, strict=True)]
-                steps += _step_rows(name, seed, parts.test, readings)
-            for example, (value, confidence) in zip(parts.test, answers, strict=True):
-                row = _row(example, name, seed, value, confidence)
-                rows[row["task"]].append(row)
-    found.frames = {task: pd.DataFrame(kept) for task, kept in rows.items() if kept}
+        if "chance" in judges:
+            rows += _guesses(parts.test, seed)
+        for name, (head, log) in trained.items():
+            found.heads[name, seed, rotation] = head
+            logs += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in log]
+            answers, doubts = judged(
+                name, seed, parts.test, head.read([features[e.written] for e in parts.test]), head
+            )
+            rows += answers
+            steps += doubts
+    found.frames = by_task(rows)
     found.steps, found.log = pd.DataFrame(steps), pd.DataFrame(logs)
     return found
+
+
+def by_task(rows: Sequence[Row]) -> dict[str, pd.DataFrame]:
+    """Verdict frames, one a task, with the columns that the task has."""
+    tasks = dict.fromkeys(row["task"] for row in rows)
+    return {task: pd.DataFrame([row for row in rows if row["task"] == task]) for task in tasks}
+
+
+def judged(
+    name: str, seed: int, examples: Sequence[Example], readings: Sequence[Reading], head: TrainedHead
+) -> tuple[list[Row], list[Row]]:
+    """A head's verdicts on benchmark items, as rows of verdict frames, and the hazards of their steps."""
+    rows, steps = [], []
+    for example, reading in zip(examples, readings, strict=True):
+        rows.append(_row(example, name, seed, *_answer(example, reading, head)))
+        if example.group in ("injected", "natural"):
+            steps += _step_rows(name, seed, example, reading)
+    return rows, steps
 
 
 @contextmanager
@@ -147,15 +161,15 @@ def _answer(example: Example, reading: Reading, head: TrainedHead) -> tuple[int 
     return reading.localization(head.clean_threshold), float(1 - reading.verdicts[-1])
 
 
-def _guesses(examples: Sequence[Example], seed: int) -> list[tuple[int, float]]:
+def _guesses(examples: Sequence[Example], seed: int) -> list[Row]:
     """Chance: an error is claimed half of the time, anywhere; every coverage score is as likely."""
-    guesses = []
+    rows = []
     for example in examples:
         draw = rng(seed, "chance", example.item_id)
         claim, step = int(draw.integers(2)), int(draw.integers(len(example.steps)))
         value = {"detection": claim, "coverage": int(draw.integers(5))}.get(example.group, step if claim else -1)
-        guesses.append((value, 0.5))
-    return guesses
+        rows.append(_row(example, "chance", seed, value, 0.5))
+    return rows
 
 
 def _row(example: Example, name: str, seed: int, value: int | None, confidence: float) -> dict[str, Any]:
@@ -181,16 +195,11 @@ def _row(example: Example, name: str, seed: int, value: int | None, confidence: 
     }
 
 
-def _step_rows(
-    name: str, seed: int, examples: Sequence[Example], readings: Sequence[Reading]
-) -> list[dict[str, Any]]:
-    """One row a step up to the first faulty one, of whole chains."""
-    rows = []
-    for example, reading in zip(examples, readings, strict=True):
-        if example.group not in ("injected", "natural"):
-            continue
-        last = example.target if example.target >= 0 else len(example.steps) - 1
-        common = {"judge_id": name, "seed": seed, "kind": example.group, "chain_id": example.chain_id}
-        for index, hazard in enumerate(reading.hazards[: last + 1]):
-            rows.append({**common, "hazard": float(hazard), "faulty": index == example.target})
-    return rows
+def _step_rows(name: str, seed: int, example: Example, reading: Reading) -> list[Row]:
+    """One row a step up to the first faulty one."""
+    last = example.target if example.target >= 0 else len(example.steps) - 1
+    common = {"judge_id": name, "seed": seed, "kind": example.group, "chain_id": example.chain_id}
+    return [
+        {**common, "hazard": float(hazard), "faulty": index == example.target}
+        for index, hazard in enumerate(reading.hazards[: last + 1])
+    ]

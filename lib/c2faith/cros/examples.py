@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from c2faith import negate, perturb
+from c2faith.chains import load_chains
 from c2faith.cros.encoder import Written
 from c2faith.dataset import Dataset
 from c2faith.plan import Item, plan
@@ -107,13 +108,8 @@ def more_examples(
 ) -> list[Example]:
     """Further perturbed chains for training, one a chain and seed; with ``synthetic`` also the clean twins."""
     negator, examples = negate.make("rules", chains=chains), []
-    if group == "synthetic":
-        examples = [
-            Example(
-                f"{c.chain_id}/clean", c.chain_id, c.problem_id, group, c.question, c.steps, -1, (0,) * len(c.steps)
-            )
-            for c in chains
-        ]
+    for chain in chains if group == "synthetic" else ():
+        examples.append(_of_chain(chain, f"{chain.chain_id}/clean", group, chain.steps, -1))
     for seed in seeds:
         for chain in chains:
             try:
@@ -122,18 +118,48 @@ def more_examples(
                 if dropped is not None:
                     dropped["no valid negation"] += 1
                 continue
-            examples.append(
-                Example(
-                    f"{row.item_id}-{seed}",
-                    chain.chain_id,
-                    chain.problem_id,
-                    group,
-                    chain.question,
-                    row.steps,
-                    row.target,
-                )
-            )
+            examples.append(_of_chain(chain, f"{row.item_id}-{seed}", group, row.steps, row.target))
     return examples
+
+
+def _of_chain(chain: Chain, item_id: str, group: str, steps: tuple[str, ...], target: int) -> Example:
+    missing = (0,) * len(steps) if target < 0 else None
+    return Example(item_id, chain.chain_id, chain.problem_id, group, chain.question, steps, target, missing)
+
+
+def gather(
+    dataset: Dataset, *, extra: int = 2, synthetic: int = 150, more_natural: int = 0
+) -> tuple[list[Example], Counter[str]]:
+    """All examples of an experiment: the benchmark's items, and what is only trained on.
+
+    Parameters
+    ----------
+    extra : int
+        Further negations of each chain.
+    synthetic : int
+        Synthetic chains, each with its clean twin.
+    more_natural : int
+        Natural-error items beyond those that judges are asked.
+
+    Returns
+    -------
+    examples : list of Example
+    dropped : Counter
+        Why there are fewer negations than asked for.
+    """
+    dropped: Counter[str] = Counter()
+    seed = dataset.manifest["parameters"]["seed"]
+    examples = benchmark_examples(dataset)
+    examples += more_examples(dataset.chains, range(seed + 1, seed + 1 + extra), "injected", dropped)
+    asked = sum(example.group == "natural" for example in examples)
+    for row in dataset.natural[asked : asked + more_natural]:
+        examples.append(
+            Example(row.item_id, row.chain_id, row.problem_id, "natural", row.question, row.steps, row.first_error)
+        )
+    if synthetic:
+        chains = load_chains("synthetic", limit=synthetic, seed=seed)
+        examples += more_examples(chains, [seed], "synthetic", dropped)
+    return examples, dropped
 
 
 @dataclass(frozen=True)

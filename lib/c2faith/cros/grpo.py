@@ -81,7 +81,7 @@ def train_grpo(
     use_vllm: bool = False,
     seed: int = 0,
 ) -> list[dict[str, float]]:
-    """Train a model to write verdicts, and leave it (or its LoRA adapter) with its tokenizer in `folder`.
+    """Train a model to write verdicts, and leave it with its tokenizer in `folder/model`, ready for any server.
 
     Parameters
     ----------
@@ -93,6 +93,8 @@ def train_grpo(
         Replies sampled for a prompt: the group.
     beta : float
         Weight of the divergence from the model that training began with.
+    lora : bool
+        Train an adapter and merge it at the end; else the whole model.
 
     Returns
     -------
@@ -138,8 +140,10 @@ def train_grpo(
         peft_config=_lora() if lora else None,
     )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.exists() else None)
-    trainer.save_model(str(folder))
-    tokenizer.save_pretrained(folder)
+    if trainer.accelerator.is_main_process:
+        trained = trainer.accelerator.unwrap_model(trainer.model)
+        (trained.merge_and_unload() if lora else trained).save_pretrained(folder / "model")
+        tokenizer.save_pretrained(folder / "model")
     return [row for row in trainer.state.log_history if "reward" in row]
 
 

@@ -45,25 +45,26 @@ class CrosJudge:
         self.judge_id, self.folder, self.device = judge_id, folder, device
         if not (folder / CONFIG).exists():
             raise InputError(f"{folder}: no trained judge here; train one with make cros")
-        self.config = read_json(folder / CONFIG)
-        self.model = model or self.config["encoder"]["model"]
+        self.known = read_json(folder / CONFIG)
+        self.model = model or self.known["encoder"]["model"]
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the encoder's content, how it reads, and all heads."""
-        heads = [sha256_file(self.folder / f"head-{fold}.safetensors") for fold in range(self.config["folds"])]
+        heads = [sha256_file(self.folder / f"head-{fold}.safetensors") for fold in range(self.known["folds"])]
         adapter = [sha256_file(file) for file in sorted((self.folder / ADAPTER).glob("*.safetensors"))]
-        return sha256([self.config["encoder"], self.config["folds"], self.config["fold_seed"], heads, adapter])
+        encoder = {name: value for name, value in self.known["encoder"].items() if name != "model"}
+        return sha256([encoder, self.known["folds"], self.known["fold_seed"], heads, adapter])
 
     @cached_property
     def heads(self) -> list[TrainedHead]:
         """One head a fold."""
-        return [TrainedHead.load(self.folder / f"head-{fold}.safetensors") for fold in range(self.config["folds"])]
+        return [TrainedHead.load(self.folder / f"head-{fold}.safetensors") for fold in range(self.known["folds"])]
 
     @cached_property
     def store(self) -> FeatureStore:
         """The encoder's features, read once on this machine; another model than the recorded one is refused."""
-        known = self.config["encoder"]
+        known = self.known["encoder"]
         if identity(self.model) != known["identity"]:
             raise InputError(
                 f"judge {self.judge_id} was trained on {known['model']}; {self.model} is another model"
@@ -83,7 +84,7 @@ class CrosJudge:
         written = [(question, tuple(steps)) for question, steps in chains]
         features = self.store.get(written, self.judge_id)
         readings: list[Reading | None] = [None] * len(written)
-        folds = [fold_of(question, self.config["folds"], self.config["fold_seed"]) for question, _ in written]
+        folds = [fold_of(question, self.known["folds"], self.known["fold_seed"]) for question, _ in written]
         for fold in set(folds):
             rows = [row for row, other in enumerate(folds) if other == fold]
             for row, reading in zip(rows, self.heads[fold].read([features[row] for row in rows]), strict=True):
@@ -92,7 +93,7 @@ class CrosJudge:
 
     def head_for(self, question: str) -> TrainedHead:
         """The head of the problem's fold."""
-        return self.heads[fold_of(question, self.config["folds"], self.config["fold_seed"])]
+        return self.heads[fold_of(question, self.known["folds"], self.known["fold_seed"])]
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer in order, some hundred at a time."""

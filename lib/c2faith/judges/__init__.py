@@ -19,6 +19,7 @@ PROVIDERS = {
     "local": "local",
     "symbolic": "symbolic",
     "baseline": "baselines",
+    "cros": "cros",
 }
 
 
