@@ -146,7 +146,7 @@ class Encoder:
 
     def read(self, layouts: Sequence[Layout]) -> Iterator[tuple[int, TokenReading]]:
         """(index, reading) of every chain, one by one, in the order in which shared beginnings save most."""
-        past = _Past(self)
+        past = SharedPast(self)
         for index in sorted(range(len(layouts)), key=lambda i: layouts[i].ids):
             yield index, past.read(layouts[index].ids)
 
@@ -183,7 +183,7 @@ def _predictions(logits: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
     return surprisal, -(log_probs.exp() * log_probs).sum(-1)
 
 
-class _Past:
+class SharedPast:
     """The chain read last, and what the next one may share with it."""
 
     def __init__(self, encoder: Encoder) -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from c2faith import metrics
-from c2faith.cros.compare import compare
+from c2faith.cros.compare import Comparison, compare
 from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example
 from c2faith.cros.experiment import Settings
 from c2faith.cros.features import StepFeatures
 from c2faith.resampling import DRAWS, Resamples, auroc, estimate
+from c2faith.stats import holm, mcnemar
+
+LOCATED = ("exact", "clean_accuracy", "processbench_f1", "detection", "mae_detected")
+INTERVAL = ("", "_low", "_high")
 
 
 def step_auroc(steps: pd.DataFrame, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
@@ -40,6 +45,73 @@ def step_auroc(steps: pd.DataFrame, *, draws: int = DRAWS, seed: int = 0) -> pd.
             | found.columns("auroc")
         )
     return pd.DataFrame(made)
+
+
+def comparison(found: Comparison, *, draws: int = DRAWS) -> pd.DataFrame:
+    """Localization of both kinds of error, and AUROC per step, one row a judge and kind.
+
+    Returns
+    -------
+    DataFrame
+        `judge_id`, `kind`, `n` (verdicts on faulty chains, all seeds), `n_clean`, `unanswered`, and with `_low` and
+        `_high`: `exact`, `clean_accuracy`, `processbench_f1`, `detection`, `mae_detected`, `auroc` of the hazards.
+    """
+    parts = []
+    located = found.frames["localization"]
+    for kind, natural in (("injected", False), ("natural", True)):
+        if not ((located["kind"] == "natural") == natural).any():
+            continue
+        table = metrics.localization(located, natural=natural, draws=draws)
+        kept = ["judge_id", "n", "n_clean", "unanswered", *(f"{n}{end}" for n in LOCATED for end in INTERVAL)]
+        parts.append(table[kept].assign(kind=kind))
+    table = pd.concat(parts, ignore_index=True)
+    return table.merge(step_auroc(found.steps, draws=draws), on=["judge_id", "kind"], how="left")
+
+
+def other_tasks(found: Comparison, *, draws: int = DRAWS) -> pd.DataFrame:
+    """Detection and coverage, one row a judge: `auroc`, `balanced_accuracy`, `false_alarm`, `mae`, `rho`.
+
+    The coverage error and its rank correlation are over all deletion levels at once.
+    """
+    detected = metrics.detection(found.frames["detection"], draws=draws)
+    covered = metrics.coverage(found.frames["coverage"].assign(deletion_rate=0.0), draws=draws)
+    left = detected[
+        ["judge_id", *(f"{n}{e}" for n in ("auroc", "balanced_accuracy", "false_alarm") for e in INTERVAL)]
+    ]
+    right = covered[["judge_id", *(f"{n}{e}" for n in ("mae", "rho") for e in INTERVAL)]]
+    return left.merge(right, on="judge_id")
+
+
+def pairs(found: Comparison, judges: Sequence[str]) -> pd.DataFrame:
+    """McNemar's test between each two judges on the same chains, by what most seeds say.
+
+    Returns
+    -------
+    DataFrame
+        `judge_a`, `judge_b`, `kind`, `n`, `only_a` and `only_b` (chains only one judges right), `p` with
+        continuity correction, `p_exact`, `p_holm` (of the exact ones, over the rows of a kind).
+    """
+    made = []
+    located = found.frames["localization"]
+    for natural, rows in located.groupby(located["kind"] == "natural"):
+        outcomes, tests = right(rows), []
+        for a, b in combinations(judges, 2):
+            test = mcnemar(outcomes[a], outcomes[b])
+            tests.append(
+                {
+                    "judge_a": a,
+                    "judge_b": b,
+                    "kind": "natural" if natural else "injected",
+                    "n": test.n,
+                    "only_a": test.only_a,
+                    "only_b": test.only_b,
+                    "p": test.p,
+                    "p_exact": test.p_exact,
+                }
+            )
+        table = pd.DataFrame(tests)
+        made.append(table.assign(p_holm=holm(table["p_exact"])))
+    return pd.concat(made, ignore_index=True)
 
 
 def learning_curve(
