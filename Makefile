@@ -21,7 +21,7 @@ HOME_DIR := $(or $(C2FAITH_HOME),.)
 REBUILT = $(or $(wildcard data/frozen/$(RUN)/manifest.json),$(if $(wildcard $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build))
 option = $(if $($(2)),--$(1) '$($(2))')
 
-.PHONY: help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean
+.PHONY: run-01 run-02 run-03 run-05 help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -52,11 +52,17 @@ judge: $(VENV)/.base ## ask a judge what it has not answered (JUDGE=name or prov
 	  $(call option,shard,SHARD) $(if $(filter-out 0,$(BATCH)),--batch)
 
 paper: $(VENV)/.base ## regenerate every table and figure from the recorded replies
-	$(if $(REBUILT),$(C2) notebook 01_dataset $(DATA_PARAMETERS))
-	$(C2) notebook 02_judging $(call given,run:RUN judges:JUDGES)
-	$(C2) notebook 03_analysis $(ANALYSIS_PARAMETERS)
-	$(C2) notebook 05_published
+	@$(MAKE) --no-print-directory --jobs 2 run-03 run-02 run-05
 	@echo "figures/$(RUN) holds the tables and figures, data/runs/$(RUN)/notebooks the executed notebooks"
+
+run-01:
+	$(if $(REBUILT),$(C2) notebook 01_dataset $(DATA_PARAMETERS))
+run-02: run-01
+	$(C2) notebook 02_judging $(call given,run:RUN judges:JUDGES reference:REFERENCE)
+run-03: run-01
+	$(C2) notebook 03_analysis $(ANALYSIS_PARAMETERS)
+run-05:
+	$(C2) notebook 05_published
 
 verify: $(VENV)/.base ## regenerate elsewhere and fail if a committed table differs
 	rm -rf build/verify
