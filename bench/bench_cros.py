@@ -103,7 +103,8 @@ def main() -> int:
     read, (exact, noise) = reading(), gradients()
     print(f"reading families with shared beginnings: {read:.2f} of reading afresh (at most {MOST_READING})")
     print(
-        f"exact gradient: {exact:.2f} of the time of a sampled one (at most {MOST_EXACT}), whose noise is {noise:.0%}"
+        f"exact gradient: {exact:.2f} of the time of a sampled one (at most {MOST_EXACT}), "
+        f"whose noise is {noise:.0%}"
     )
     return int(read > MOST_READING or exact > MOST_EXACT)
 

@@ -44,7 +44,7 @@ def test_localization_asks_the_chain_its_twin_and_the_natural_errors():
 
 def test_no_more_natural_items_are_asked_than_perturbed_ones():
     more = dataclasses.replace(
-        ROWS, natural=ROWS.natural + (dataclasses.replace(ROWS.natural[0], item_id="m/natural"),)
+        ROWS, natural=(*ROWS.natural, dataclasses.replace(ROWS.natural[0], item_id="m/natural"))
     )
     assert [item.item_id for item in plan.plan(more, "localization")][2:] == ["n/natural"]
 
