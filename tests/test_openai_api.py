@@ -423,7 +423,15 @@ def test_max_cost_without_prices_is_refused(tmp_path):
         ask(make(server), tmp_path, 2, max_cost=1.0)
 
 
-def test_an_interrupt_waits_for_the_calls_under_way(tmp_path):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a process of one's own: pytest's workers ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_waits_for_the_calls_under_way(tmp_path, interruptible):
     def behave(call):
         if call.number == 10:
             os.kill(os.getpid(), signal.SIGINT)

@@ -60,8 +60,8 @@ def judge_run(
     -------
     dict of task to Tally
     """
-    rows = dataset.read(paths.run_dir(run))
     judge = judges.make(name, batch=paths.run_dir(run) if batch else None, **edge)
+    rows = dataset.read(paths.run_dir(run))
     asked: dict[Task, tuple[list[Query], int]] = {}
     for task in tasks or judge.tasks:
         queries, recorded = missing_queries(rows, run, judge.judge_id, judge.fingerprint, task)
