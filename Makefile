@@ -21,7 +21,7 @@ HOME_DIR := $(or $(C2FAITH_HOME),.)
 REBUILT = $(or $(wildcard data/frozen/$(RUN)/manifest.json),$(if $(wildcard $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build))
 option = $(if $($(2)),--$(1) '$($(2))')
 
-.PHONY: run-01 run-02 run-03 run-05 help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean
+.PHONY: run-01 run-02 run-03 run-05 help env env-full data judge paper verify test smoke lab record pair lock bench lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
