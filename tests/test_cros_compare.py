@@ -61,8 +61,8 @@ def test_every_test_item_is_judged_once_a_seed(made_up, found):
 
 def test_what_was_planted_is_found_and_chance_is_chance(found):
     table = metrics.localization(found.frames["localization"], draws=200).set_index("judge_id")["processbench_f1"]
-    assert table["exact"] > 0.8
-    assert table["warm"] > 0.8
+    assert table["exact"] > 0.7
+    assert table["warm"] > 0.7
     assert table["chance"] < 0.3
     assert table["surprisal"] < 0.6
     detected = metrics.detection(found.frames["detection"], draws=200).set_index("judge_id")["auroc"]

@@ -14,11 +14,13 @@ from c2faith.records import InputError, dump, read_json, sha256_file, write_byte
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
+TRAINED = ("config.json", "log.jsonl", "head-*.safetensors", "adapter/*.json", "adapter/*.safetensors")
 
 
 def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     """Copy a run's manifest and the settled replies of its judges to `data/frozen/<run>`.
 
+    With the replies of a judge that was trained on the run goes the judge itself, to `data/frozen/<run>/cros`.
     What is recorded is never rewritten: a judge that is there already is refused. `record.json` says of each
     judge which command made its replies, on what, and the hash of each file.
 
@@ -50,6 +52,10 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
             files[path.name] = sha256_file(copy)
             written.append(copy)
         write_json(target / "replies" / judge_id / "judge.json", pinned)
+        if pinned.get("provider") == "cros":
+            copies = _copy_trained(source / "cros", target / "cros")
+            files |= {f"cros/{copy.relative_to(target / 'cros')}": sha256_file(copy) for copy in copies}
+            written += copies
         record[judge_id] = {
             "command": f"make judge RUN={run} JUDGE={judge_id}",
             "files": files,
@@ -59,6 +65,16 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     write_bytes(target / "manifest.json", manifest)
     write_json(target / "record.json", record)
     return written
+
+
+def _copy_trained(source: Path, target: Path) -> list[Path]:
+    """A trained judge's heads, settings and log, unless they are recorded already."""
+    files = [path for pattern in TRAINED for path in sorted(source.glob(pattern))]
+    if target.exists() or not files:
+        return []
+    for path in files:
+        write_bytes(target / path.relative_to(source), path.read_bytes())
+    return [target / path.relative_to(source) for path in files]
 
 
 def verify(run: str, regenerated: Path) -> str:

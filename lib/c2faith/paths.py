@@ -35,6 +35,12 @@ def from_root(path: str) -> str:
     return path if path in ("", "hub") or "://" in path else str(ROOT / path)
 
 
+def model_folder(model: str) -> str:
+    """The folder of that name from the checkout's root if there is one; else `model`, a name or hub id, itself."""
+    folder = ROOT / model
+    return str(folder) if folder.is_dir() else model
+
+
 def run_name(run: str) -> str:
     """`run` itself, once it is known to be a plain folder name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", run):

@@ -63,7 +63,8 @@ def _tune(options: argparse.Namespace) -> None:
     folder = paths.run_dir(options.run) / f"cros-{options.mode}"
     gathered, _ = examples.gather(dataset.read(paths.run_dir(options.run)))
     parts = examples.split(gathered, 0, options.folds)
-    dtype = "bfloat16" if accelerator.device.type == "cuda" else "float32"
+    # Whole weights keep float32: steps of 1e-5 would be lost in bfloat16.
+    dtype = "bfloat16" if accelerator.device.type == "cuda" and options.mode == "lora" else "float32"
     encoder = Encoder(options.model, max_tokens=options.max_tokens, device=str(accelerator.device), dtype=dtype)
     chains = list(dict.fromkeys(e.written for part in (parts.train, parts.development) for e in part))
     with accelerator.main_process_first():

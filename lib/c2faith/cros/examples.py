@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from torch import Tensor
 
@@ -106,20 +107,28 @@ def missing_before(row: CoverageItem) -> tuple[int, ...]:
 def more_examples(
     chains: Sequence[Chain], seeds: Iterable[int], group: str, dropped: Counter[str] | None = None
 ) -> list[Example]:
-    """Further perturbed chains for training, one a chain and seed; with ``synthetic`` also the clean twins."""
-    negator, examples = negate.make("rules", chains=chains), []
+    """Further negations to train on, one a chain and seed, of any step; with ``synthetic`` also the clean chains.
+
+    Each chain is cut off after its negated step: what a causal model makes of the steps up to there is the same
+    with and without the rest, which would take most of the reading. The same negation drawn twice counts once.
+    """
+    negator, examples = negate.make("rules", chains=chains), {}
     for chain in chains if group == "synthetic" else ():
-        examples.append(_of_chain(chain, f"{chain.chain_id}/clean", group, chain.steps, -1))
+        examples[chain.chain_id] = _of_chain(chain, f"{chain.chain_id}/clean", group, chain.steps, -1)
     for seed in seeds:
         for chain in chains:
             try:
-                row = perturb.replace_step(chain, negator, rng(seed, "causality", chain.chain_id))
+                row = perturb.replace_step(
+                    chain, negator, rng(seed, "cut", chain.chain_id), alpha=Fraction(0), beta=Fraction(1)
+                )
             except perturb.NoNegation:
                 if dropped is not None:
                     dropped["no valid negation"] += 1
                 continue
-            examples.append(_of_chain(chain, f"{row.item_id}-{seed}", group, row.steps, row.target))
-    return examples
+            steps = row.steps[: row.target + 1]
+            name = f"{row.item_id}-{sha256(list(steps))[:12]}"
+            examples[name] = _of_chain(chain, name, group, steps, row.target)
+    return list(examples.values())
 
 
 def _of_chain(chain: Chain, item_id: str, group: str, steps: tuple[str, ...], target: int) -> Example:

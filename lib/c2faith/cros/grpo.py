@@ -122,7 +122,7 @@ def train_grpo(
         vllm_mode="colocate",
         use_cpu=not cuda,
         bf16=cuda,
-        gradient_checkpointing=cuda,
+        activation_checkpointing=cuda,
         model_init_kwargs={"dtype": "bfloat16" if cuda and lora else "float32"},
         logging_steps=1,
         save_steps=max(1, updates // 4),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -56,16 +56,16 @@ def training_curves(log: pd.DataFrame, column: str, label: str) -> Figure:
 
 
 @style.styled
-def hazards(readings: Sequence[tuple[str, Sequence[float]]], target: int) -> Figure:
+def hazards(readings: Mapping[str, Sequence[float]], target: int) -> Figure:
     """The hazard of every step of a chain and of its twin, the broken step marked.
 
     Parameters
     ----------
-    readings : sequence of (label, hazards)
+    readings : mapping of label to hazards
     """
     figure, panel = plt.subplots(figsize=(PAGE / 2, 2.0), layout="constrained")
-    looks = style.looks(label for label, _ in readings)
-    for label, values in readings:
+    looks = style.looks(readings)
+    for label, values in readings.items():
         panel.plot(range(len(values)), values, label=label, **looks[label].line)
     panel.axvline(target, color=FAINT, linewidth=6, zorder=0)
     panel.annotate("broken", (target, 1), color=MUTED, ha="center", va="top", xycoords=("data", "axes fraction"))

@@ -17,7 +17,7 @@ from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example
 from c2faith.cros.experiment import Settings
 from c2faith.cros.features import StepFeatures
-from c2faith.resampling import DRAWS, Resamples, auroc, estimate
+from c2faith.resampling import DRAWS, Estimate, Resamples, auroc, estimate, ratio
 from c2faith.stats import holm, mcnemar
 
 LOCATED = ("exact", "clean_accuracy", "processbench_f1", "detection", "mae_detected")
@@ -103,8 +103,8 @@ def pairs(found: Comparison, judges: Sequence[str]) -> pd.DataFrame:
                     "judge_b": b,
                     "kind": "natural" if natural else "injected",
                     "n": test.n,
-                    "only_a": test.only_a,
-                    "only_b": test.only_b,
+                    "only_a": test.b,
+                    "only_b": test.c,
                     "p": test.p,
                     "p_exact": test.p_exact,
                 }
@@ -112,6 +112,19 @@ def pairs(found: Comparison, judges: Sequence[str]) -> pd.DataFrame:
         table = pd.DataFrame(tests)
         made.append(table.assign(p_holm=holm(table["p_exact"])))
     return pd.concat(made, ignore_index=True)
+
+
+def share_above(gaps: pd.Series, *, draws: int = DRAWS, seed: int = 0) -> Estimate:
+    """How many of the chains, by whose ids `gaps` is indexed, have a gap above 0; ties count one half.
+
+    >>> share_above(pd.Series([0.5, 0.0, -1.0, 2.0], index=list("abcd")), draws=100).value
+    0.625
+    """
+    chains = gaps.index.to_numpy()
+    resamples = Resamples.draw(chains, draws, seed)
+    won = ((gaps > 0) + 0.5 * (gaps == 0)).to_numpy(dtype=float)
+    totals = resamples.totals(chains, {"won": won, "n": np.ones(len(won))})
+    return estimate(ratio(totals["won"], totals["n"]), len(won))
 
 
 def learning_curve(
