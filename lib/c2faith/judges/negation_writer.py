@@ -84,7 +84,7 @@ def open_writer(name: str, path: Path, **edge: Any) -> NegationWriter:
     InputError
         If the name is no API judge's, or its endpoint is not set up.
     """
-    config = judges.read_config(name)
+    config = judges.read_config(name, edge.get("base_url"))
     if judges.PROVIDERS.get(config["provider"], "openai_api") != "openai_api":
         raise InputError(f"negator 'llm' asks an API model, which judge {name!r} is not")
     config["parameters"] = {"temperature": TEMPERATURE, "max_tokens": MAX_TOKENS}
