@@ -18,7 +18,6 @@ from c2faith import journal, judging, verdicts
 from c2faith.judges import openai_api
 from c2faith.judges.base import Query
 from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.negation_writer import open_writer
 from c2faith.judges.openai_api import OpenAIJudge
 from c2faith.records import InputError
 from faulty_server import Answer, Server, completion, error, verdict
@@ -502,32 +501,3 @@ def test_azure_is_reached_by_deployment_with_its_own_headers(tmp_path):
         judge = openai_api.from_config(config, env=env)
         assert ask(judge, tmp_path, 2)[0].finished == 2
         assert server.calls[0].headers["api-key"] == KEY and server.calls[0].body["model"] == "my-gpt"
-
-
-def test_the_negator_samples_as_the_paper_does_and_pays_once(tmp_path):
-    path = tmp_path / "negations.jsonl"
-    texts = [("So x = ", "length"), ("So x = 5.", "stop"), ("So x = 6.", "stop")]
-
-    def session(server):
-        with open_writer("openai/gpt", path, base_url=server.url, env={}) as write:
-            return [write([("system", "s"), ("user", "u")]) for _ in range(3)]
-
-    with Server(lambda call: completion(*texts[call.number])) as server:
-        replies = session(server)
-        assert [(reply.text, reply.finish_reason) for reply in replies] == texts
-        assert len(server.calls) == 3
-        body = server.calls[0].body
-        assert (body["temperature"], body["max_tokens"]) == (0.7, 100) and "response_format" not in body
-        assert [reply.text for reply in session(server)] == [text for text, _ in texts]
-        assert len(server.calls) == 3
-
-
-def test_a_negator_without_an_answer_stops_instead_of_taking_another_step(tmp_path):
-    with (
-        Server(lambda call: error(400, "cannot encode")) as server,
-        open_writer("openai/gpt", tmp_path / "negations.jsonl", base_url=server.url, env={}) as write,
-        pytest.raises(InputError, match=r"no negation came back \(cannot encode\)"),
-    ):
-        write([("user", "u")])
-    with pytest.raises(InputError, match="asks an API model"):
-        open_writer("always-flag", tmp_path / "negations.jsonl", env={})
