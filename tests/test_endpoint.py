@@ -115,6 +115,12 @@ def test_a_bare_name_needs_an_address_and_a_description_goes_before_it():
     assert described.prices is not None and described.endpoint.base_url == "http://localhost:8000/v1"
 
 
+def test_a_descriptions_model_is_sent_as_it_says_whatever_its_provider(tmp_path):
+    (tmp_path / "mine.yaml").write_text("{judge_id: mine, provider: lmstudio, model: org/model}")
+    judge = judges.make(str(tmp_path / "mine.yaml"), base_url="http://localhost:8000/v1")
+    assert judge.model == "org/model"
+
+
 def test_a_model_named_on_the_spot_has_the_prices_of_its_named_judge():
     listed = judges.read_config("gpt-4.1")["prices"]
     assert judges.read_config("openai/gpt-4.1")["prices"] == judges.read_config("azure/gpt-4.1")["prices"] == listed

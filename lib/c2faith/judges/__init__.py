@@ -21,6 +21,8 @@ PROVIDERS = {
     "baseline": "baselines",
     "cros": "cros",
 }
+SERVERS = ("server", "vllm", "ollama", "llama.cpp")
+"""What may stand before the name of a model that is reached by an address."""
 
 
 def named() -> list[str]:
@@ -42,7 +44,8 @@ def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
     if name.endswith((".yaml", ".yml")):
         return _read_yaml(Path(name))
     provider, slash, model = name.partition("/")
-    if base_url and not slash:
+    if base_url and (not slash or provider not in (*PROVIDERS, *SERVERS)):
+        # What stands before the slash is no provider but half of a model's name, as in "Qwen/Qwen3-8B".
         provider, model = "server", name
     if not model:
         known = ", ".join(named())
