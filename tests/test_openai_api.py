@@ -176,6 +176,21 @@ def test_a_server_that_hangs_on_one_item_does_not_kill_the_run(tmp_path):
     assert "item-2" not in final
 
 
+def test_a_call_that_takes_long_is_seen_while_it_lasts(tmp_path, monkeypatch):
+    monkeypatch.setattr(openai_api, "SLOW_S", 0.2)
+    said = []
+
+    def behave(call):
+        said.append(judge.status())
+        return Answer(completion().body, delay_s=(0.0, 0.9, 0.4, 0.0)[number(call)])
+
+    with Server(behave) as server:
+        judge = make(server, connections=2)
+        ask(judge, tmp_path, 4)
+    assert said[0] == "" and any(text.startswith("2 calls under way, the oldest for ") for text in said)
+    assert judge.status() == ""
+
+
 BROKEN = [
     Answer(cut="before"),
     Answer(completion().body, cut="inside"),
@@ -501,3 +516,12 @@ def test_azure_is_reached_by_deployment_with_its_own_headers(tmp_path):
         judge = openai_api.from_config(config, env=env)
         assert ask(judge, tmp_path, 2)[0].finished == 2
         assert server.calls[0].headers["api-key"] == KEY and server.calls[0].body["model"] == "my-gpt"
+
+
+@pytest.mark.parametrize("model", ["o4-mini", "my-o1-like-7b", "gpt-4.1", "r1"])
+def test_nothing_is_guessed_from_a_models_name(tmp_path, model):
+    with Server(lambda call: completion(model=model)) as server:
+        ask(make(server, model=model, parameters={"temperature": 0.5, "max_tokens": 9}), tmp_path)
+    (call,) = server.calls
+    assert (call.body["temperature"], call.body["max_tokens"]) == (0.5, 9)
+    assert call.body["response_format"]["type"] == "json_schema"
