@@ -80,7 +80,7 @@ record: $(VENV)/.base ## copy a finished run's replies to data/frozen (JUDGES=co
 	$(C2) freeze --run '$(RUN)' $(call option,judges,JUDGES)
 
 test: $(VENV)/.full ## every test: units, doctests, notebooks, servers
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.full ## ruff, and the notebooks' pairing
 	$(PY) -m ruff check

@@ -28,8 +28,8 @@ ANSWER_S = 0.02
 MINUTE_S, SILENT_S, HINT_S = 60.0, 15.0, 10.0
 CHAINS, WORKERS = 4, 8
 
-# One worker runs this file in order: the minute of the last test passes while the others run.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kill"), pytest.mark.usefixtures("minute")]
+# One worker runs a file's tests, in order: the minute of the last test passes while the others run.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("minute")]
 
 
 @pytest.fixture(scope="module")
