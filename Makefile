@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
-DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL)
+DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL max_cost:MAX_COST)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
 # a recorded run's items are built again and compared; your own stay as you built them
 HOME_DIR := $(or $(C2FAITH_HOME),.)
@@ -42,7 +42,7 @@ $(VENV)/.full: $(VENV)/.base requirements-full.lock
 	$(PIP) --no-deps $$(sed -n 's/^# without its dependencies: //p' requirements-full.lock)
 	touch $@
 
-data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, PRM800K=path)
+data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, PRM800K=path, MAX_COST=…)
 	$(C2) notebook 01_dataset $(DATA_PARAMETERS)
 
 judge: $(VENV)/.base ## ask a judge what it has not answered (JUDGE=name or provider/model, BASE_URL=…, MAX_COST=…)
@@ -85,7 +85,7 @@ record: $(VENV)/.base ## copy a finished run's replies to data/frozen (JUDGES=co
 	$(C2) freeze --run '$(RUN)' $(call option,judges,JUDGES)
 
 test: $(VENV)/.full ## every test: units, doctests, notebooks, servers
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.full ## ruff, and the notebooks' pairing
 	$(PY) -m ruff check

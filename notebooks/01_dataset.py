@@ -44,6 +44,7 @@ negator: str = "rules"  # how a step is negated: rules, llm (the paper's way), o
 recorded: str = ""  # recorded: the causality.jsonl to replay
 negation_judge: str = "gpt-4.1"  # llm: the API model that writes the negations, as for `make judge`
 base_url: str = ""  # llm: its server, if it is not the provider's own
+max_cost: float = -1.0  # llm: dollars, over all resumes; below 0: no limit
 
 # %%
 notebooks.refuse_unknown_parameters(In)
@@ -74,7 +75,8 @@ options = {
 
 # %%
 paid = folder / "negations.jsonl"  # a model's negations are asked once, and journaled
-writer = negation_writer.open_writer(negation_judge, paid, base_url=base_url or None) if negator == "llm" else None
+edge = {"base_url": base_url or None, "max_cost": max_cost if max_cost >= 0 else None}
+writer = negation_writer.open_writer(negation_judge, paid, **edge) if negator == "llm" else None
 with writer or nullcontext() as complete:
     built = dataset.build(source, complete=complete, **options)
 pd.Series(built.manifest["counts"], name="count").to_frame()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import ssl
 import time
 
 import openai
@@ -28,6 +30,7 @@ class BatchServer(Server):
     def __init__(self, behave=lambda call: completion(), looks=2):
         super().__init__(behave)
         self.looks, self.ends_as = looks, "completed"
+        self.room = 100  # batches under way at once; more are refused
         self.forget()
 
     def forget(self):
@@ -78,7 +81,10 @@ class BatchServer(Server):
     async def _retrieve(self, request):
         batch = self.batches[request.match_info["id"]]
         batch["looked"] += 1
-        if batch["looked"] == self.looks:
+        running = [other["id"] for other in self.batches.values() if other["status"] == "in_progress"]
+        if batch["id"] in running[self.room :]:
+            self._refuse(batch)
+        elif batch["looked"] == self.looks:
             self._finish(batch)
         return self._reply(request, "batches.retrieve", batch)
 
@@ -86,10 +92,14 @@ class BatchServer(Server):
         self.log.append("files.content")
         return web.Response(body=self.files[request.match_info["id"]])
 
+    def _refuse(self, batch):
+        batch["status"] = "failed"
+        batch["errors"] = {"object": "list", "data": [{"code": "x", "message": "Enqueued token limit reached"}]}
+
     def _finish(self, batch):
         batch["status"] = self.ends_as
         if self.ends_as == "failed":
-            batch["errors"] = {"object": "list", "data": [{"code": "x", "message": "Enqueued token limit reached"}]}
+            self._refuse(batch)
             return
         good, bad = [], []
         for line in map(json.loads, self.files[batch["input_file_id"]].splitlines()):
@@ -109,11 +119,11 @@ class BatchServer(Server):
                 self.files[batch[name]] = b"".join(json.dumps(row).encode() + b"\n" for row in reversed(rows))
 
 
-def queries(count, task="detection"):
+def queries(count, task="detection", first=0):
     system = ("system", "Answer with one JSON object.")
     return [
         Query(f"item-{i}", task, (system, ("user", f"number {i}")), "q", ("a",) * 5, 0, f"{i:064x}")
-        for i in range(count)
+        for i in range(first, first + count)
     ]
 
 
@@ -128,6 +138,13 @@ def ask(server, folder, count=1, task="detection", max_cost=None, **settings):
     judge = make(server, folder, **settings)
     tally = judging.judge(judge, queries(count, task), folder, max_cost=max_cost)
     return tally, *read(folder, task)
+
+
+def ask_all(server, folder, counts, **settings):
+    """Tallies and finished items by task; `counts` are those of the items."""
+    asked = {task: queries(count, task, first=10 * n) for n, (task, count) in enumerate(counts.items())}
+    tallies = judging.judge_tasks(make(server, folder, **settings), asked, folder)
+    return tallies, {task: sorted(read(folder, task)[1]) for task in counts}
 
 
 def read(folder, task="detection"):
@@ -269,8 +286,14 @@ def interrupting(monkeypatch, at):
     around(journal.Journal, "append")
 
 
+TWO_TASKS = {"detection": 2, "coverage": 1}
+
+
 @pytest.mark.slow
 def test_interrupted_at_any_point_it_is_picked_up_and_never_submitted_twice(tmp_path, monkeypatch):
+    # Ninety runs: none of them needs certificates (0.1 s a client) or survives a power cut.
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     interrupted = 0
     with BatchServer() as server:
         for at in range(100):
@@ -278,15 +301,56 @@ def test_interrupted_at_any_point_it_is_picked_up_and_never_submitted_twice(tmp_
             with monkeypatch.context() as patch:
                 interrupting(patch, at)
                 try:
-                    ask(server, tmp_path / str(at), 2)
+                    ask_all(server, tmp_path / str(at), TWO_TASKS)
                     break
                 except Interrupted:
                     interrupted += 1
-            tally, rows, final = ask(server, tmp_path / str(at), 2)
-            assert (tally.finished, tally.calls, len(rows), len(final)) == (2, 2, 2, 2), at
-            assert len(server.batches) == 1 and len(server.calls) == 2, at
-    # Two for each effect: batch file, intent, file id, batch id; upload, create, looks, download; rows; close.
-    assert interrupted == 2 * (4 + 1 + 1 + 2 + 1 + 2 + 1)
+            tallies, final = ask_all(server, tmp_path / str(at), TWO_TASKS)
+            assert {task: (tally.finished, tally.calls) for task, tally in tallies.items()} == {
+                "detection": (2, 2),
+                "coverage": (1, 1),
+            }, at
+            assert final == {"detection": ["item-0", "item-1"], "coverage": ["item-10"]}, at
+            assert len(server.batches) == 2 and len(server.calls) == 3, at
+    # Two for each effect: batch file, intent, file id, batch id, upload, create, looks, download and close of each
+    # of two batches; three rows.
+    assert interrupted == 2 * (2 * (4 + 1 + 1 + 2 + 1 + 1) + 3)
+
+
+def test_the_batches_of_all_tasks_are_submitted_before_the_first_is_waited_for(tmp_path):
+    counts = {"detection": 3, "localization": 1, "coverage": 2}
+
+    def behave(call):
+        return completion(verdict(1, "index" if number(call) == 10 else "score"))
+
+    with BatchServer(behave) as server:
+        tallies, final = ask_all(server, tmp_path, counts)
+    assert server.log[:6] == ["files.create", "batches.create"] * 3 and set(server.log[6:9]) == {"batches.retrieve"}
+    assert {task: tally.finished for task, tally in tallies.items()} == counts
+    assert {task: len(items) for task, items in final.items()} == counts
+    assert {v.status for task in counts for v in read(tmp_path, task)[1].values()} == {"ok"}
+    assert open_tickets(tmp_path) == []
+
+
+def test_another_tasks_batch_is_left_for_the_run_that_asks_for_it(tmp_path, monkeypatch):
+    with BatchServer(looks=3) as server:
+        with monkeypatch.context() as patch, pytest.raises(Interrupted):
+            interrupting(patch, 26)  # both are submitted, and both looked at
+            ask_all(server, tmp_path, TWO_TASKS)
+        assert len(server.batches) == 2 and len(open_tickets(tmp_path)) == 4
+        assert ask(server, tmp_path, 2)[0].finished == 2
+        assert len(open_tickets(tmp_path)) == 2
+        assert ask_all(server, tmp_path, TWO_TASKS)[1]["coverage"] == ["item-10"]
+    assert len(server.batches) == 2 and len(server.calls) == 3
+
+
+def test_a_batch_for_which_there_is_no_room_yet_goes_when_another_one_ends(tmp_path):
+    with BatchServer() as server:
+        server.room = 1
+        tallies, _ = ask_all(server, tmp_path, {"detection": 2, "localization": 2, "coverage": 2}, prices=PRICES)
+    assert [tally.pending for tally in tallies.values()] == [0, 0, 0] and len(server.calls) == 6
+    # Three; the one that is refused goes again when the first has ended, is refused beside the third, goes last.
+    assert len(server.batches) == 3 + 2
 
 
 def test_queries_beside_an_open_batch_get_one_of_their_own(tmp_path, monkeypatch):

@@ -90,9 +90,14 @@ def test_the_papers_judges_are_ready_to_run(name):
 @pytest.mark.parametrize(
     ("name", "model"),
     [
+        ("my-model", "my-model"),
+        ("llama3:8b", "llama3:8b"),
         ("server/my-model", "my-model"),
         ("openai/gpt-4.1", "gpt-4.1"),
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("hub/org/model/v2", "hub/org/model/v2"),
+        ("openai/gpt-oss-20b", "gpt-oss-20b"),
+        ("vllm/openai/gpt-oss-20b", "openai/gpt-oss-20b"),
         ("vllm/Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("server//models/mine", "/models/mine"),
     ],
@@ -100,6 +105,20 @@ def test_the_papers_judges_are_ready_to_run(name):
 def test_a_server_is_asked_for_the_model_under_its_own_name(name, model):
     judge = judges.make(name, base_url="http://localhost:8000/v1")
     assert judge.model == model and "/" not in judge.judge_id
+
+
+def test_a_bare_name_needs_an_address_and_a_description_goes_before_it():
+    with pytest.raises(InputError, match=r"unknown judge 'my-model': choose from .*, or give provider/model"):
+        judges.make("my-model")
+    assert judges.make("my-model", base_url="http://localhost:8000/v1").judge_id == "my-model"
+    described = judges.make("gpt-4.1", base_url="http://localhost:8000/v1")
+    assert described.prices is not None and described.endpoint.base_url == "http://localhost:8000/v1"
+
+
+def test_a_descriptions_model_is_sent_as_it_says_whatever_its_provider(tmp_path):
+    (tmp_path / "mine.yaml").write_text("{judge_id: mine, provider: lmstudio, model: org/model}")
+    judge = judges.make(str(tmp_path / "mine.yaml"), base_url="http://localhost:8000/v1")
+    assert judge.model == "org/model"
 
 
 def test_a_model_named_on_the_spot_has_the_prices_of_its_named_judge():

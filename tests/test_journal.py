@@ -101,3 +101,19 @@ def test_the_last_final_attempt_counts(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert journal.is_final(journal.latest(path)[("a", "k")])
     assert journal.latest(tmp_path / "none.jsonl") == {}
+
+
+def test_rows_are_written_whole_and_forced_to_the_disk_at_checkpoints(tmp_path, monkeypatch):
+    writes, synced = [], []
+    write, fsync = os.write, os.fsync
+    monkeypatch.setattr(os, "write", lambda file, data: writes.append(data) or write(file, data))
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(len(writes)) or fsync(file))
+    with Journal(tmp_path / "often.jsonl", checkpoint_s=0.0) as book:
+        book.append(query("a"), Reply("{}"))
+        book.append(query("b"), Reply("{}"))
+    assert synced == [1, 2, 2]  # after each row, and at the end
+    writes.clear(), synced.clear()
+    with Journal(tmp_path / "seldom.jsonl", checkpoint_s=3600.0) as book:
+        book.append(query("a"), Reply("x" * 100_000))
+        assert book.append(query("b"), Reply("{}"))["attempt"] == 0 and not synced
+    assert [data.endswith(b"\n") and data.count(b"\n") for data in writes] == [1, 1] and synced == [2]

@@ -1,25 +1,65 @@
-"""Kills, full disks and rivals: nothing is lost, nothing is answered twice, little is paid twice."""
+"""Kills, full disks, rivals and long waits: nothing is lost, nothing is answered twice, little is paid twice."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import re
+import subprocess
+import sys
 import time
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from c2faith import journal, judging
+from c2faith import dataset, journal, judging
 from c2faith.judges.endpoint import Endpoint
 from c2faith.judges.openai_api import OpenAIJudge
 from c2faith.judges.sharding import shard
-from faulty_server import Answer, Server, completion
+from faulty_server import Answer, Server, completion, error
 from kill_child import PRELOAD, REFUSED, queries, run
 
 ITEMS, KILLS, CONNECTIONS = 500, 20, 8
 ANSWER_S = 0.02
 
-pytestmark = pytest.mark.slow
+MINUTE_S, SILENT_S, HINT_S = 60.0, 15.0, 10.0
+CHAINS, WORKERS = 4, 8
+
+# One worker runs a file's tests, in order: the minute of the last test passes while the others run.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("minute")]
+
+
+@pytest.fixture(scope="module")
+def minute(tmp_path_factory):
+    """`make judge`, in a process of its own, of a server that refuses all calls of the first minute for their rate.
+
+    It says how long to wait only after the first quarter of it.
+    """
+    home = tmp_path_factory.mktemp("minute")
+    dataset.write(dataset.build("synthetic", limit=CHAINS, natural_limit=1), home / "data" / "runs" / "small")
+
+    def behave(call):
+        since = call.at - server.calls[0].at
+        if since >= MINUTE_S:
+            return completion()
+        headers = {"retry-after": f"{HINT_S:.0f}"} if since > SILENT_S else {}
+        return error(429, "Rate limit reached for requests", headers=headers)
+
+    command = [sys.executable, "-m", "c2faith", "judge", "--run", "small", "--judge", "my-model"]
+    command += ["--tasks", "detection", "--connections", str(WORKERS)]
+    with Server(behave) as server, (home / "out").open("w") as out, (home / "err").open("w") as err:
+        process = subprocess.Popen(
+            [*command, "--base-url", server.url],
+            stdout=out,
+            stderr=err,
+            env=os.environ | {"C2FAITH_HOME": str(home)},
+        )
+        yield SimpleNamespace(process=process, server=server, home=Path(home))
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +149,25 @@ def test_shards_run_apart_and_merge_by_concatenation(server, tmp_path):
     judge = OpenAIJudge(config, Endpoint("server", server.url, "none"))
     tally = judging.judge(judge, queries(40), tmp_path / "merged")
     assert (tally.finished, tally.calls) == (40, 40) and len(server.calls) == calls == 40
+
+
+def test_a_minute_of_rate_limits_is_waited_out_with_few_calls_and_words_why(minute):
+    assert minute.process.wait(timeout=3 * MINUTE_S) == 0, (minute.home / "err").read_text()
+    items = 2 * CHAINS
+    assert (minute.home / "out").read_text().splitlines()[-1].startswith(f"detection: {items}/{items} finished")
+    since = [call.at - minute.server.calls[0].at for call in minute.server.calls]
+    refused = [at for at in since if at < MINUTE_S]
+    rows = list(journal.read(judging.reply_path(minute.home / "data" / "runs" / "small", "my-model", "detection")))
+    assert Counter(row["error"] for row in rows) == {"api_error": len(refused), None: items}
+    assert len({row["item_id"] for row in rows if journal.is_final(row)}) == items
+    # No call while a wait that the server named is on, but for those that were under way when it began.
+    named = [at for at in refused if at > SILENT_S]
+    assert not [at for at in since for start in named if start + 1 < at < start + HINT_S]
+    # Without a word from the server the waits grow, and a limit still in force is met by few: in simulations of
+    # this very course 9 to 20 calls, at most 49. Eight workers that ask every second would have made 480.
+    assert WORKERS / 2 <= len(refused) <= 50
+    lines = (minute.home / "err").read_text().splitlines()
+    waiting = [
+        line for line in lines if re.search(rf"my-model detection: 0/{items}, .*waiting \d+ s: rate limit", line)
+    ]
+    assert len(waiting) >= 3

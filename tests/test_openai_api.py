@@ -18,7 +18,6 @@ from c2faith import journal, judging, verdicts
 from c2faith.judges import openai_api
 from c2faith.judges.base import Query
 from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.negation_writer import open_writer
 from c2faith.judges.openai_api import OpenAIJudge
 from c2faith.records import InputError
 from faulty_server import Answer, Server, completion, error, verdict
@@ -175,6 +174,21 @@ def test_a_server_that_hangs_on_one_item_does_not_kill_the_run(tmp_path):
     assert [row["extra"].get("will_retry", False) for row in lost] == [True, False]
     assert lost[0]["extra"]["message"] == "timeout" and 0.25 < lost[0]["latency_s"] < 2
     assert "item-2" not in final
+
+
+def test_a_call_that_takes_long_is_seen_while_it_lasts(tmp_path, monkeypatch):
+    monkeypatch.setattr(openai_api, "SLOW_S", 0.2)
+    said = []
+
+    def behave(call):
+        said.append(judge.status())
+        return Answer(completion().body, delay_s=(0.0, 0.9, 0.4, 0.0)[number(call)])
+
+    with Server(behave) as server:
+        judge = make(server, connections=2)
+        ask(judge, tmp_path, 4)
+    assert said[0] == "" and any(text.startswith("2 calls under way, the oldest for ") for text in said)
+    assert judge.status() == ""
 
 
 BROKEN = [
@@ -504,30 +518,10 @@ def test_azure_is_reached_by_deployment_with_its_own_headers(tmp_path):
         assert server.calls[0].headers["api-key"] == KEY and server.calls[0].body["model"] == "my-gpt"
 
 
-def test_the_negator_samples_as_the_paper_does_and_pays_once(tmp_path):
-    path = tmp_path / "negations.jsonl"
-    texts = [("So x = ", "length"), ("So x = 5.", "stop"), ("So x = 6.", "stop")]
-
-    def session(server):
-        with open_writer("openai/gpt", path, base_url=server.url, env={}) as write:
-            return [write([("system", "s"), ("user", "u")]) for _ in range(3)]
-
-    with Server(lambda call: completion(*texts[call.number])) as server:
-        replies = session(server)
-        assert [(reply.text, reply.finish_reason) for reply in replies] == texts
-        assert len(server.calls) == 3
-        body = server.calls[0].body
-        assert (body["temperature"], body["max_tokens"]) == (0.7, 100) and "response_format" not in body
-        assert [reply.text for reply in session(server)] == [text for text, _ in texts]
-        assert len(server.calls) == 3
-
-
-def test_a_negator_without_an_answer_stops_instead_of_taking_another_step(tmp_path):
-    with (
-        Server(lambda call: error(400, "cannot encode")) as server,
-        open_writer("openai/gpt", tmp_path / "negations.jsonl", base_url=server.url, env={}) as write,
-        pytest.raises(InputError, match=r"no negation came back \(cannot encode\)"),
-    ):
-        write([("user", "u")])
-    with pytest.raises(InputError, match="asks an API model"):
-        open_writer("always-flag", tmp_path / "negations.jsonl", env={})
+@pytest.mark.parametrize("model", ["o4-mini", "my-o1-like-7b", "gpt-4.1", "r1"])
+def test_nothing_is_guessed_from_a_models_name(tmp_path, model):
+    with Server(lambda call: completion(model=model)) as server:
+        ask(make(server, model=model, parameters={"temperature": 0.5, "max_tokens": 9}), tmp_path)
+    (call,) = server.calls
+    assert (call.body["temperature"], call.body["max_tokens"]) == (0.5, 9)
+    assert call.body["response_format"]["type"] == "json_schema"

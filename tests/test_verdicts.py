@@ -27,6 +27,8 @@ from c2faith.verdicts import Verdict, parse
         ('{"index": "-1"}', -1, ("coerced",)),
         ('{"reasoning": "\\sqrt{2} is \\frac{1}{2}", "index": 2}', 2, ("escaped",)),
         ('{"reasoning": "two\nlines", "index": 2}', 2, ()),
+        ('{"reasoning": null, "index": 2, "confidence": 0.9}', 2, ()),
+        ('{"reasoning": "half a pair: \\ud800", "index": 2}', 2, ()),
     ],
 )
 def test_an_answer_is_read(text, value, tags):
@@ -108,3 +110,15 @@ def test_the_schema_admits_exactly_the_admissible_values():
     assert schema["properties"]["index"]["enum"] == [-1, 0, 1, 2]
     assert schema["additionalProperties"] is False
     assert sorted(schema["required"]) == sorted(schema["properties"])
+
+
+@pytest.mark.parametrize("task", verdicts.KEYS)
+def test_the_schema_that_is_sent_is_strict_and_says_what_is_read(task):
+    schema, key = verdicts.answer_schema(task), verdicts.KEYS[task]
+    # OpenAI's strict mode: an object whose keys are all required and no others allowed.
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    assert schema["required"] == list(schema["properties"]) == ["reasoning", key]
+    assert schema["properties"]["reasoning"] == {"type": "string"}
+    # An index has no bounds here: one schema serves chains of every length, and a server compiles it once.
+    values = {} if key == "index" else {"enum": list(verdicts.admissible(task, 3))}
+    assert schema["properties"][key] == {"type": "integer", **values}

@@ -15,6 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from c2faith import negate, perturb, sources
 from c2faith.chains import Draw, check_reached, check_whole, select_natural
 from c2faith.perturb import ALPHA, BETA, Rational
@@ -160,12 +162,19 @@ def _fraction(name: str, value: Rational) -> Fraction:
 
 
 def _causality(
-    chains: Iterable[Chain], negator: negate.Negator, seed: int, region: Mapping[str, Fraction]
+    chains: Sequence[Chain], negator: negate.Negator, seed: int, region: Mapping[str, Fraction]
 ) -> tuple[list[CausalityItem], Counter[str]]:
     items, dropped = [], Counter()
+
+    def drawn(chain: Chain) -> np.random.Generator:
+        return rng(seed, "causality", chain.chain_id)
+
+    if isinstance(negator, negate.LlmNegator):
+        tried = ((chain, perturb.targets(chain, drawn(chain), **region)) for chain in chains)
+        negator.expect((chain, targets[0]) for chain, targets in tried if targets)
     for chain in chains:
         try:
-            items.append(perturb.replace_step(chain, negator, rng(seed, "causality", chain.chain_id), **region))
+            items.append(perturb.replace_step(chain, negator, drawn(chain), **region))
         except perturb.NoNegation:
             dropped["no valid negation"] += 1
     return items, dropped

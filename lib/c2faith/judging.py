@@ -6,6 +6,7 @@ The same command resumes: finished items are never asked again, pending ones are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,32 +77,55 @@ def judge(
     """
     if not queries:
         return Tally()
-    path = reply_path(folder, judge.judge_id, queries[0].task)
-    pin(judge, path.parent)
+    (tally,) = judge_tasks(judge, {queries[0].task: queries}, folder, max_cost=max_cost).values()
+    return tally
+
+
+def judge_tasks(
+    judge: Judge,
+    asked: Mapping[Task, Sequence[Query]],
+    folder: Path,
+    *,
+    max_cost: float | None = None,
+) -> dict[Task, Tally]:
+    """As `judge`, the queries of several tasks in one go; `max_cost` holds for all of them together."""
+    tallies = {task: Tally(items=len(queries)) for task, queries in asked.items()}
     price = getattr(judge, "price", _free)
-    with journal.Journal(path) as book:
-        tally = Tally(items=len(queries))
-        for row in journal.read(path):
-            tally.add(row, price)
-        pending = [query for query in queries if not book.finished(query)]
-        tally.finished = len(queries) - len(pending)
+    pin(judge, folder / "replies" / judge.judge_id)
+    with ExitStack() as stack:
+        books: dict[Task, journal.Journal] = {}
+        pending: list[Query] = []
+        for task, queries in asked.items():
+            books[task] = stack.enter_context(journal.Journal(reply_path(folder, judge.judge_id, task)))
+            for row in journal.read(books[task].path):
+                tallies[task].add(row, price)
+            left = [query for query in queries if not books[task].finished(query)]
+            tallies[task].finished = len(queries) - len(left)
+            pending += left
         if not pending:
-            return tally
+            return tallies
+        paid = sum(tally.dollars for tally in tallies.values())
         if max_cost is not None:
             if not hasattr(judge, "limit_spending"):
                 raise InputError(f"MAX_COST={max_cost}: judge {judge.judge_id} has no prices to count with")
-            judge.limit_spending(max_cost - tally.dollars)
-        label = f"{judge.judge_id} {queries[0].task}"
-        status = getattr(judge, "status", str)
-        with Progress(label, len(queries), tally.finished, status=status) as progress:
-            progress.dollars = tally.dollars
+            judge.limit_spending(max_cost - paid)
+        total = sum(tally.items for tally in tallies.values())
+        label, status = f"{judge.judge_id} {'+'.join(asked)}", getattr(judge, "status", str)
+        with Progress(label, total, total - len(pending), status=status) as progress:
+            progress.dollars = paid
             for query, reply in judge.replies(pending):
-                row = book.append(query, reply)
-                tally.add(row, price)
+                row = books[query.task].append(query, reply)
+                tallies[query.task].add(row, price)
                 if journal.is_final(row):
-                    tally.finished += 1
-                    progress.advance(tally.dollars)
-    return tally
+                    tallies[query.task].finished += 1
+                    progress.advance(sum(tally.dollars for tally in tallies.values()))
+    return tallies
+
+
+def dollars(judge: Judge, folder: Path, task: Task) -> float:
+    """What a judge's journal of a task has cost so far."""
+    price = getattr(judge, "price", _free)
+    return sum(price(row.get("usage") or {}) for row in journal.read(reply_path(folder, judge.judge_id, task)))
 
 
 def pin(judge: Judge, folder: Path) -> None:

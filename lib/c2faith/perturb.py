@@ -93,6 +93,11 @@ def _without(chain: Chain, rate: Fraction, order: np.ndarray) -> CoverageItem:
     )
 
 
+def targets(chain: Chain, rng: np.random.Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
+    """The steps of the middle region in the order in which they are tried as targets."""
+    return [int(index) for index in rng.permutation(middle_region(len(chain.steps), alpha, beta))]
+
+
 def replace_step(
     chain: Chain,
     negator: Negator,
@@ -113,7 +118,7 @@ def replace_step(
     NoNegation
         If no step of the region has a valid negation.
     """
-    for target in map(int, rng.permutation(middle_region(len(chain.steps), alpha, beta))):
+    for target in targets(chain, rng, alpha=alpha, beta=beta):
         original = chain.steps[target]
         for candidate in negator.negate(chain, target, rng):
             if reason := flaw(original, candidate):

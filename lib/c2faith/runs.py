@@ -68,14 +68,19 @@ def judge_run(
         asked[task] = shard(queries, part), recorded
     if hasattr(judge, "prices"):
         announce(f"{judge.judge_id}: {_forecast(run, judge, asked, batch).line()}")
+    folder = paths.run_dir(run)
+    paid = {task: judging.dollars(judge, folder, task) for task in asked}
+    # Batches take hours: those of all tasks are submitted before the first is waited for.
+    groups = [list(asked)] if batch else [[task] for task in asked]
     tallies: dict[Task, judging.Tally] = {}
-    spent = 0.0
-    for task, (queries, recorded) in asked.items():
-        left = None if max_cost is None else max_cost - spent
-        tally = judging.judge(judge, queries, paths.run_dir(run), max_cost=left)
-        tally.items, tally.finished = tally.items + recorded, tally.finished + recorded
-        tallies[task] = tally
-        spent += tally.dollars
+    for group in groups:
+        elsewhere = sum(dollars for task, dollars in paid.items() if task not in group)
+        left = None if max_cost is None else max_cost - elsewhere
+        tallies |= judging.judge_tasks(judge, {task: asked[task][0] for task in group}, folder, max_cost=left)
+        paid |= {task: tallies[task].dollars for task in group}
+    for task, (_, recorded) in asked.items():
+        tallies[task].items += recorded
+        tallies[task].finished += recorded
     return tallies
 
 

@@ -13,11 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from c2faith.records import InputError, Task
+from pydantic import ValidationError
+
+from c2faith import answers
+from c2faith.answers import admissible
+from c2faith.records import Task
 
 Status = Literal["ok", "refusal", "content_filter", "length", "parse_error", "schema_error", "api_error"]
-KEYS: dict[str, str] = {"detection": "score", "localization": "index", "coverage": "score", "reference": "score"}
-_INTEGRAL = re.compile(r"\s*(?:step\s*)?([-−]?\d{1,9})(?:\.0+)?\s*", re.IGNORECASE)
+KEYS: dict[str, str] = {task: answers.key(kind) for task, kind in answers.MODELS.items()}
 _FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
 _MOST_OBJECTS = 2_000
@@ -37,35 +40,13 @@ class Verdict:
     tags: tuple[str, ...] = ()
 
 
-def admissible(task: Task, n_steps: int) -> range:
-    """The values a verdict may take, in ascending order.
-
-    >>> admissible("localization", 3)
-    range(-1, 3)
-    """
-    try:
-        return {
-            "detection": range(2),
-            "localization": range(-1, n_steps),
-            "coverage": range(5),
-            "reference": range(5),
-        }[task]
-    except KeyError:
-        raise InputError(f"unknown task {task!r}: choose from {', '.join(KEYS)}") from None
-
-
 def answer_schema(task: Task, n_steps: int | None = None) -> dict[str, Any]:
     """JSON schema of the answer, strict as structured output wants it; bounds where `n_steps` is known."""
-    values = admissible(task, n_steps or 0)
-    value: dict[str, Any] = {"type": "integer"}
-    if task != "localization" or n_steps is not None:
-        value["enum"] = list(values)
-    return {
-        "type": "object",
-        "properties": {"reasoning": {"type": "string"}, KEYS[task]: value},
-        "required": ["reasoning", KEYS[task]],
-        "additionalProperties": False,
-    }
+    whole = answers.schema(answers.model(task))
+    if n_steps is None or task != "localization":
+        return whole
+    index = {**whole["properties"]["index"], "enum": list(admissible(task, n_steps))}
+    return {**whole, "properties": {**whole["properties"], "index": index}}
 
 
 def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
@@ -94,17 +75,20 @@ def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
     >>> parse('{"index": 5}', "localization", 5).status
     'schema_error'
     """
-    values, key = admissible(task, n_steps), KEYS[task]
+    kind = answers.model(task)
+    key = answers.key(kind)
     found: Verdict | None = None
     for tags, candidate in _objects(text or "", key):
         if key not in candidate:
             found = found or Verdict(None, "schema_error", _reasoning(candidate), tags)
             continue
-        value, coerced = _integer(candidate[key])
-        tags += ("coerced",) if coerced else ()
-        if value is None or value not in values:
+        if type(candidate[key]) is not int and answers.integral(candidate[key]) is not None:
+            tags += ("coerced",)
+        try:
+            answer = kind.model_validate(candidate, context=n_steps, extra="ignore")
+        except ValidationError:
             return Verdict(None, "schema_error", _reasoning(candidate), tags)
-        return Verdict(value, "ok", _reasoning(candidate), tags)
+        return Verdict(getattr(answer, key), "ok", answer.reasoning, tags)
     return found or Verdict(None, "parse_error")
 
 
@@ -192,18 +176,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-def _integer(value: Any) -> tuple[int | None, bool]:
-    """(integer or None, whether it had to be coerced)."""
-    if isinstance(value, bool) or value is None:
-        return None, False
-    if isinstance(value, int):
-        return value, False
-    if isinstance(value, float):
-        return (int(value), True) if value.is_integer() else (None, False)
-    match = _INTEGRAL.fullmatch(value) if isinstance(value, str) else None
-    return (int(match[1].replace("−", "-")), True) if match else (None, False)
-
-
 def _reasoning(candidate: dict) -> str:
-    reasoning = candidate.get("reasoning", "")
-    return reasoning if isinstance(reasoning, str) else json.dumps(reasoning)
+    return answers.text(candidate.get("reasoning", ""))

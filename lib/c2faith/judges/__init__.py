@@ -21,6 +21,8 @@ PROVIDERS = {
     "baseline": "baselines",
     "cros": "cros",
 }
+SERVERS = ("server", "vllm", "ollama", "llama.cpp")
+"""What may stand before the name of a model that is reached by an address."""
 
 
 def named() -> list[str]:
@@ -28,22 +30,26 @@ def named() -> list[str]:
     return sorted(path.stem for path in paths.JUDGES.glob("*.yaml"))
 
 
-def read_config(name: str) -> dict[str, Any]:
-    """What a judge is: its YAML, or the little that ``provider/model`` says.
+def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
+    """What a judge is: its YAML, or the little that ``provider/model`` says, or the name itself at `base_url`.
 
     Raises
     ------
     InputError
-        For a name that is neither, and for a YAML that is no judge.
+        For a name that is none of them, and for a YAML that is no judge.
     """
     path = paths.JUDGES / f"{name}.yaml"
     if "/" not in name and path.exists():
         return _read_yaml(path)
     if name.endswith((".yaml", ".yml")):
         return _read_yaml(Path(name))
-    provider, _, model = name.partition("/")
+    provider, slash, model = name.partition("/")
+    if base_url and (not slash or provider not in (*PROVIDERS, *SERVERS)):
+        # What stands before the slash is no provider but half of a model's name, as in "Qwen/Qwen3-8B".
+        provider, model = "server", name
     if not model:
-        raise InputError(f"unknown judge {name!r}: choose from {', '.join(named())}, or give provider/model")
+        known = ", ".join(named())
+        raise InputError(f"unknown judge {name!r}: choose from {known}, or give provider/model, or BASE_URL")
     return {"judge_id": judge_id(name), "provider": provider, "model": model, **_listed_prices(provider, model)}
 
 
@@ -63,11 +69,12 @@ def make(name: str, **edge: Any) -> Judge:
     ----------
     name : str
         A name of `data/judges`, a path to such a YAML, or ``provider/model``: ``openai/…``, ``azure/<deployment>``,
-        ``deepseek/…``, ``local/<hub id or folder>``, or any provider name together with `base_url`.
+        ``deepseek/…``, ``local/<hub id or folder>``; together with `base_url` a model of that server, under its
+        own name or after ``server/``, ``vllm/`` …
     **edge
         What only this machine knows and no reply depends on: ``base_url``, ``connections``, ``batch``.
     """
-    config = read_config(name)
+    config = read_config(name, edge.get("base_url"))
     provider = config["provider"]
     module = PROVIDERS.get(provider, "openai_api" if edge.get("base_url") else None)
     if module is None:

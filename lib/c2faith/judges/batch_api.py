@@ -1,12 +1,13 @@
 """The Batch API as a judge: half the price, hours instead of minutes, the same journal and the same statuses.
 
-A run writes its queries into batch files, submits them, polls, and yields what came back; what is to be asked
-again goes into the next round's batch. Interrupted at any point, the same command picks up the batches that are
+A run writes its queries into batch files, each task's apart, submits all, polls, and yields what came back; what is
+to be asked again goes into another batch. Interrupted at any point, the same command picks up the batches that are
 open (see `tickets`) and submits only what no batch covers.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from c2faith.judges.course import Course
 from c2faith.judges.endpoint import Endpoint
 from c2faith.judges.limiter import seconds
 from c2faith.judges.openai_api import OpenAIJudge
-from c2faith.judges.outcome import Outcome, from_completion, from_error, from_exception, refusal
+from c2faith.judges.outcome import Outcome, from_batch_row, from_error, from_exception, refusal
 from c2faith.judges.tickets import Ticket
 from c2faith.records import InputError
 
@@ -84,30 +85,33 @@ class BatchJudge(OpenAIJudge):
         under_way = [ticket for ticket in tickets.read(self.folder) if self._courses.keys() & ticket.ids]
         covered = frozenset().union(*(ticket.ids for ticket in under_way))
         under_way += self._write([name for name in self._courses if name not in covered])
+        held: list[str] = []  # to be asked again once the next batch ends
         with self.endpoint.client(self.timeout_s) as client:
             while under_way:
                 for ticket in under_way:
                     self._submit(client, ticket)
-                again: list[str] = []
-                while under_way:
-                    ticket, batch = self._first_ended(client, under_way)
-                    fatal = None
-                    for name, outcome in self._collect(client, ticket, batch):
-                        step, reply = self._after(self._courses[name], outcome)
-                        if step.again:
-                            again.append(name)
-                        fatal = outcome if outcome.kind == "fatal" else fatal
-                        yield self._courses[name].query, reply
-                    ticket.close()
-                    under_way.remove(ticket)
-                    if fatal:
-                        raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(fatal))}")
-                under_way = self._write(again)
+                ticket, batch = self._first_ended(client, under_way)
+                under_way.remove(ticket)
+                if batch.status == "failed":
+                    held += self._hold(ticket, batch, last=not under_way)
+                    continue
+                fatal = None
+                for name, outcome in self._collect(client, ticket, batch):
+                    step, reply = self._after(self._courses[name], outcome)
+                    if step.again:
+                        held.append(name)
+                    fatal = outcome if outcome.kind == "fatal" else fatal
+                    yield self._courses[name].query, reply
+                ticket.close()
+                if fatal:
+                    raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(fatal))}")
+                again, held = held, []
+                under_way += self._write(again)
 
     # --- submitting ------------------------------------------------------------------------------------------
 
     def _write(self, names: Sequence[str]) -> list[Ticket]:
-        """Tickets for those of the names that the budget has room for."""
+        """Tickets for those of the names that the budget has room for, a task's apart from another's."""
         chosen = []
         for name in names:
             if self.budget:
@@ -116,16 +120,18 @@ class BatchJudge(OpenAIJudge):
                     break
                 self._reserves[name] = reserve
             chosen.append(name)
-        lines = (
-            {
-                "custom_id": name,
-                "method": "POST",
-                "url": self.endpoint.batch_path,
-                "body": self._courses[name].request(),
-            }
-            for name in chosen
-        )
-        return tickets.write(self.folder, lines, self.dialect.rung, self._most_requests, self._most_bytes)
+        chosen.sort(key=lambda name: self._courses[name].query.task)
+        return [
+            ticket
+            for _, of_task in itertools.groupby(chosen, key=lambda name: self._courses[name].query.task)
+            for ticket in tickets.write(
+                self.folder, map(self._line, of_task), self.dialect.rung, self._most_requests, self._most_bytes
+            )
+        ]
+
+    def _line(self, name: str) -> dict[str, Any]:
+        body = self._courses[name].request()
+        return {"custom_id": name, "method": "POST", "url": self.endpoint.batch_path, "body": body}
 
     def _submit(self, client: OpenAI, ticket: Ticket) -> None:
         """See to it that the ticket's batch exists, and exists once.
@@ -187,22 +193,36 @@ class BatchJudge(OpenAIJudge):
 
     def _first_ended(self, client: OpenAI, under_way: Sequence[Ticket]) -> tuple[Ticket, Batch]:
         while True:
+            said = []
             for ticket in under_way:
                 batch = self._call(lambda ticket=ticket: client.batches.retrieve(ticket.batch_id))
                 if batch.status in ENDED:
                     return ticket, batch
                 counts = batch.request_counts
-                done = f", {counts.completed + counts.failed}/{counts.total} requests" if counts else ""
-                self._said = f"batch {batch.id} {batch.status}{done}"
+                done = f" {counts.completed + counts.failed}/{counts.total} requests" if counts else ""
+                said.append(f"batch {batch.id} {batch.status}{done}")
+            self._said = "; ".join(said)
             time.sleep(self._poll_s)
 
-    def _collect(self, client: OpenAI, ticket: Ticket, batch: Batch) -> Iterator[tuple[str, Outcome]]:
-        """(custom id, outcome) of those of the ticket's requests that are still open."""
-        if batch.status == "failed":
-            ticket.close()
+    def _hold(self, ticket: Ticket, batch: Batch, *, last: bool) -> list[str]:
+        """The queries of a batch that the server did not take.
+
+        What others under way take up (a limit on enqueued tokens) may be free when one of them ends; with none
+        under way, the batch itself is at fault.
+        """
+        ticket.close()
+        if last:
             errors = (batch.errors.data if batch.errors else None) or []
             reason = errors[0].message if errors else "no reason given"
             raise InputError(f"{self.endpoint.host}: batch {batch.id} was refused: {self.endpoint.redact(reason)}")
+        names = [name for name in self._courses if name in ticket.ids]
+        for name in names:
+            if name in self._reserves:
+                self.budget.settle(self._reserves.pop(name), {})
+        return names
+
+    def _collect(self, client: OpenAI, ticket: Ticket, batch: Batch) -> Iterator[tuple[str, Outcome]]:
+        """(custom id, outcome) of those of the ticket's requests that are still open."""
         left = set(ticket.ids & self._courses.keys())
         for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
             content = self._call(lambda file_id=file_id: client.files.content(file_id).content)
@@ -210,7 +230,7 @@ class BatchJudge(OpenAIJudge):
                 row = orjson.loads(line)
                 if (name := row.get("custom_id")) in left:
                     left.remove(name)
-                    yield name, self._batched(ticket, name, read_row(row))
+                    yield name, self._batched(ticket, name, from_batch_row(row))
         for name in sorted(left):
             yield name, self._batched(ticket, name, from_error(None, f"batch {batch.status} without this request"))
 
@@ -223,16 +243,3 @@ class BatchJudge(OpenAIJudge):
             self.budget.spend(usage)
         extra = {**reply.extra, "batch": ticket.batch_id}
         return replace(outcome, reply=replace(reply, usage=usage, extra=extra, mode=ticket.mode))
-
-
-def read_row(row: Mapping[str, Any]) -> Outcome:
-    """The outcome in one line of a batch's output or error file.
-
-    A rate limit within a batch is a failure like any other: the next round asks again, a few times.
-    """
-    response = row.get("response") or {}
-    status, body = response.get("status_code"), response.get("body")
-    if status == 200:
-        return from_completion(body, response.get("request_id"))
-    outcome = from_error(status, body or row.get("error"), request_id=response.get("request_id"))
-    return replace(outcome, kind="transient") if outcome.kind == "rate_limit" else outcome

@@ -37,7 +37,6 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SCOUT_S, SETTLE_S = 2.0, 0.1
-SERVERS = (*endpoints.PROVIDERS, "server", "vllm", "ollama", "llama.cpp")
 TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # `reference` costs more, and one judge does
 _log = logging.getLogger(__name__)
 
@@ -280,9 +279,6 @@ def from_config(
     """
     env = endpoints.environment() if env is None else env
     place = endpoints.find(config["provider"], env, base_url)
-    if base_url and config["provider"] not in SERVERS:
-        # What stands before the slash is no server but half of a model's name, as in "Qwen/Qwen3-8B".
-        config = {**config, "provider": "server", "model": f"{config['provider']}/{config['model']}"}
     if batch is not None:
         from c2faith.judges.batch_api import BatchJudge
 

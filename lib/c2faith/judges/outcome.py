@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from c2faith.judges.base import Reply
@@ -124,6 +124,19 @@ def from_error(
     else:
         kind = "rejected"
     return _failure(kind, message, status, request_id, code=code, param=param, wait_s=retry_after(headers))
+
+
+def from_batch_row(row: Mapping[str, Any]) -> Outcome:
+    """Read one line of a batch's output or error file.
+
+    A rate limit within a batch is a failure like any other: another batch asks again, a few times.
+    """
+    response = row.get("response") or {}
+    status, body = response.get("status_code"), response.get("body")
+    if status == 200:
+        return from_completion(body, response.get("request_id"))
+    outcome = from_error(status, body or row.get("error"), request_id=response.get("request_id"))
+    return replace(outcome, kind="transient") if outcome.kind == "rate_limit" else outcome
 
 
 def from_exception(error: Exception) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class LlmNegator:
     complete
         Sends (role, content) messages to a model at `TEMPERATURE` and with `MAX_TOKENS`, and gives its
         `judges.base.Reply`. Each call is a fresh sample. A reply that is cut off, refused or failed is counted
-        as a rejection, and another one is asked for.
+        as a rejection, and another one is asked for. If it has a method ``expect``, that is told beforehand which
+        messages will come at least.
     """
 
     name = "llm"
@@ -36,9 +37,14 @@ class LlmNegator:
         self.rejections: Counter[str] = Counter()
         self._complete = complete
 
+    def expect(self, asked: Iterable[tuple[Chain, int]]) -> None:
+        """Say which steps (chain, index) will be asked for first, one a chain, for a forecast of the cost."""
+        if hasattr(self._complete, "expect"):
+            self._complete.expect([_request(chain, target) for chain, target in asked])
+
     def negate(self, chain: Chain, target: int, rng: np.random.Generator) -> Iterator[str]:
         """Up to `ATTEMPTS` samples; the model draws by itself, so `rng` is not used."""
-        messages = render_negation(chain.steps[target - 1] if target else "", chain.steps[target])
+        messages = _request(chain, target)
         for _ in range(ATTEMPTS):
             reply = self._complete(messages)
             if reply.error or reply.text is None:
@@ -47,3 +53,7 @@ class LlmNegator:
                 self.rejections["truncated"] += 1
             else:
                 yield reply.text.strip()
+
+
+def _request(chain: Chain, target: int) -> Messages:
+    return render_negation(chain.steps[target - 1] if target else "", chain.steps[target])
