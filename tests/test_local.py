@@ -188,7 +188,7 @@ def test_a_reading_that_differs_from_a_plain_one_is_refused(tiny, monkeypatch):
         list(make(tiny).replies(several("detection")))
 
 
-@pytest.mark.parametrize("mode", ["score", "generate"])
+@pytest.mark.parametrize("mode", ["score", "generate", "guided"])
 def test_a_prompt_that_is_too_long_is_said_to_be(tiny, mode):
     queries = [query("fits", "detection", ["x"]), query("long", "detection", ["x" * CONTEXT])]
     replies = {q.item_id: r for q, r in make(tiny, mode=mode, max_new_tokens=5).replies(queries)}
@@ -228,6 +228,34 @@ def test_a_written_reply_ends_where_the_turn_ends(writer):
     ended = writing._ended(writer.loaded, [*writer.loaded.encode("ab"), 3, 3, 3], {3})
     assert ended == ("ab", 3, "stop")
     assert writing._ended(writer.loaded, writer.loaded.encode("ab"), {3}) == ("ab", 2, "length")
+
+
+def test_a_written_text_ends_before_the_closing_quote(writer):
+    tokens = writer.loaded.encode('ab" c')
+    assert writing._ended(writer.loaded, tokens, {3}, '"') == ("ab", 3, "stop")
+
+
+@pytest.mark.parametrize("task", ["detection", "localization"])
+def test_a_guided_reply_is_json_whose_value_is_read_behind_its_reasoning(tiny, task):
+    guided = make(tiny, mode="guided", max_new_tokens=8)
+    model = guided.loaded
+    for asked, reply in guided.replies(several(task)[:3]):
+        answer = json.loads(reply.text)
+        value = "index" if task == "localization" else "score"
+        assert list(answer) == ["reasoning", value] and '"' not in answer["reasoning"]
+        ids = (
+            model.encode_chat(asked.messages) + model.encode('{"reasoning": "') + model.encode(answer["reasoning"])
+        )
+        known = {}
+        for text in scoring.admissible(task, asked.n_steps):
+            ending = model.encode('", ' + text[1:])
+            logits = model.model(torch.tensor([ids + ending])).logits.detach()[0, len(ids) - 1 : -1]
+            known[json.loads(text)[value]] = float(logits.log_softmax(-1)[range(len(ending)), ending].sum())
+        assert answer[value] == max(known, key=known.get)
+        expected = np.exp(np.array(list(known.values())) - np.logaddexp.reduce(list(known.values())))
+        assert np.allclose(reply.scores, expected, atol=1e-4)
+        assert (reply.mode, reply.finish_reason, reply.error) == ("guided/float32", "stop", None)
+        assert 0 < reply.usage["completion_tokens"] <= 8
 
 
 def test_sampling_depends_on_seed_and_query_not_on_the_batch(tiny, writer):

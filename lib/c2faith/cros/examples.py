@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-
-from torch import Tensor
 
 from c2faith import negate, perturb
 from c2faith.chains import load_chains
@@ -215,24 +213,3 @@ def split(examples: Sequence[Example], rotation: int, folds: int, seed: int = 0)
                     f"the {name} part of rotation {rotation} has no {kind} chain; give more problems or fewer FOLDS"
                 )
     return Split(*(tuple(part) for part in parts.values()))
-
-
-def with_prefixes(
-    examples: Sequence[Example], chains: Sequence[Tensor], seed: int
-) -> tuple[list[Example], list[Tensor]]:
-    """Each chain also cut off: a faulty one after its target, a clean one anywhere.
-
-    A judge that only meets whole chains would not know what to make of a step that nothing follows. Since a
-    causal model reads a beginning alike whatever comes after it, the features are those of the whole chain.
-    """
-    cut, kept = list(examples), list(chains)
-    for example, chain in zip(examples, chains, strict=True):
-        if example.target is None:
-            continue
-        last = example.target
-        if last < 0:
-            last = int(rng(seed, "prefix", example.item_id).integers(len(chain)))
-        name, steps = f"{example.item_id}~prefix", example.steps[: last + 1]
-        cut.append(replace(example, item_id=name, steps=steps, missing=None))
-        kept.append(chain[: last + 1])
-    return cut, kept

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from c2faith.cros.batches import Batch, batch_of, usable
 from c2faith.cros.encoder import Written
-from c2faith.cros.examples import Example, Split, with_prefixes
+from c2faith.cros.examples import Example, Split
 from c2faith.cros.features import StepFeatures
 from c2faith.cros.heads import Projection, StepHead
 from c2faith.cros.policy import entropy, expected_reward, score_log_probs, verdict_log_probs
@@ -42,9 +42,9 @@ class Settings:
         Share of the training problems that is used, for learning curves.
     """
 
-    components: int = 64
-    hidden: int = 32
-    dropout: float = 0.3
+    components: int = 128
+    hidden: int = 0
+    dropout: float = 0.1
     warm: Recipe = field(default_factory=lambda: Recipe("warm"))
     tuned: Recipe = field(default_factory=lambda: Recipe("exact"))
     groups: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Trainer:
         self.unseen = 0
         training, chains = self._seen(_share(split.train, settings.share, seed))
         self.projection = Projection.fit(chains, settings.components, seed)
-        training, inputs = with_prefixes(training, [self.projection(chain) for chain in chains], seed)
+        inputs = [self.projection(chain) for chain in chains]
         self.batches = {
             "shaped": batch_of(training, inputs),
             "exact_only": batch_of(training, inputs, exact_only=True),

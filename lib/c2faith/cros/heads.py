@@ -29,7 +29,11 @@ class Projection(nn.Module):
 
     @classmethod
     def fit(cls, chains: Sequence[StepFeatures], n_components: int, seed: int = 0) -> Projection:
-        """Fit to the steps of `chains`; components are scaled to unit variance."""
+        """Fit to the steps of `chains`; components keep their relative variances, which are 1 on average.
+
+        Scaled to the same variance instead, the many faint components, mostly noise, would weigh as much as the
+        few strong ones.
+        """
         states = torch.cat([chain.states.flatten(1) for chain in chains]).float()
         scalars = torch.cat([chain.scalars for chain in chains])
         n_components = min(n_components, len(states) - 1, states.shape[1])
@@ -38,9 +42,10 @@ class Projection(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             _, singular, axes = torch.svd_lowrank((states - center) / scale, q=n_components, niter=4)
-        deviation = singular / len(states) ** 0.5
+        deviation = singular.square().mean().sqrt() / len(states) ** 0.5
         fitted.state_center.copy_(center)
-        fitted.components.copy_(axes / scale[:, None] / deviation.clamp_min(1e-6))
+        components = axes / scale[:, None] / deviation.clamp_min(1e-6)
+        fitted.components.copy_(components.half())  # so that nothing changes when it is written in half precision
         fitted.scalar_center.copy_(scalars.mean(0))
         fitted.scalar_scale.copy_(scalars.std(0).clamp_min(1e-4))
         return fitted
@@ -55,25 +60,27 @@ class Projection(nn.Module):
 class StepHead(nn.Module):
     """Hazard and gap logits of every step, one function shared by all positions.
 
-    Each step is judged by its own features, by the mean of the steps before it, and by the step after it where
-    there is one; there is no positional input, so that the head cannot learn where errors tend to be put.
+    Each step is judged by its own features and by how they differ from the mean of the steps before it. What
+    follows a step does not enter, as it does not enter the language model's reading, so that a step's hazard is
+    the same whether the chain goes on or not. There is no positional input: the head cannot learn where errors
+    tend to be put.
 
     Parameters
     ----------
     n_features : int
     hidden : int
-        Width of the hidden layer.
+        Width of the hidden layer; 0 makes the logits linear.
     dropout : float
-        On the hidden layer, in training.
+        On what the logits are linear in, in training.
     """
 
-    def __init__(self, n_features: int, hidden: int = 32, dropout: float = 0.2) -> None:
+    def __init__(self, n_features: int, hidden: int = 0, dropout: float = 0.2) -> None:
         super().__init__()
-        self.step = nn.Linear(n_features, hidden)
-        self.before = nn.Linear(n_features, hidden, bias=False)
-        self.after = nn.Linear(n_features, hidden, bias=False)
+        self.body = nn.Sequential(nn.Linear(2 * n_features, hidden), nn.GELU()) if hidden else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.outputs = nn.Linear(hidden, 2)
+        self.outputs = nn.Linear(hidden or 2 * n_features, 2)
+        if not hidden:
+            nn.init.zeros_(self.outputs.weight)
 
     def forward(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Hazard logits and gap logits, each of shape (batch, n_steps).
@@ -87,7 +94,6 @@ class StepHead(nn.Module):
         features = features * mask[..., None]
         count = torch.arange(features.shape[1], device=features.device).clamp_min(1)[:, None]
         before = (features.cumsum(1) - features) / count
-        after = torch.cat([features[:, 1:], torch.zeros_like(features[:, :1])], 1)
-        mixed = self.step(features) + self.before(before) + self.after(after)
-        hazard, gap = self.outputs(self.dropout(nn.functional.gelu(mixed))).unbind(-1)
+        seen = torch.cat([features, features - before], -1)
+        hazard, gap = self.outputs(self.dropout(self.body(seen))).unbind(-1)
         return hazard, gap

@@ -93,6 +93,7 @@ class TrainedHead:
         tensors = {
             f"{name}.{key}": t.contiguous() for name, m in modules.items() for key, t in m.state_dict().items()
         }
+        tensors["projection.components"] = tensors["projection.components"].half()
         thresholds = {"clean_threshold": self.clean_threshold, "step_threshold": self.step_threshold}
         write_bytes(path, save(tensors, metadata={"thresholds": json.dumps(thresholds)}))
 
@@ -110,8 +111,8 @@ class TrainedHead:
         state = {name: _under(tensors, name) for name in ("projection", "head")}
         n_states, n_components = state["projection"]["components"].shape
         projection = Projection(n_states, len(state["projection"]["scalar_scale"]), n_components)
-        projection.load_state_dict(state["projection"])
-        head = StepHead(projection.n_features, len(state["head"]["step.bias"]))
+        projection.load_state_dict({key: t.float() for key, t in state["projection"].items()})
+        head = StepHead(projection.n_features, len(state["head"].get("body.0.bias", ())))
         head.load_state_dict(state["head"])
         return cls(projection, head, **thresholds)
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from c2faith.cros.batches import Batch, batch_of, stack, usable
 from c2faith.cros.encoder import Encoder
-from c2faith.cros.examples import Example, with_prefixes
+from c2faith.cros.examples import Example
 from c2faith.cros.experiment import progress, with_thresholds
 from c2faith.cros.features import pool
 from c2faith.cros.train import Recipe, Run, train
@@ -87,8 +87,7 @@ def tune(
         raise InputError(f"TUNE={mode}: choose frozen, lora or full")
     module = ReadingHead(encoder, trained)
     fitting, held = _seen(encoder, training), _seen(encoder, development)
-    fitting, empty = with_prefixes(fitting, _nothing(encoder, fitting), recipe.seed)
-    whole, held_whole = batch_of(fitting, empty), batch_of(held, _nothing(encoder, held))
+    whole, held_whole = (batch_of(part, _nothing(encoder, part)) for part in (fitting, held))
 
     def batch(indices: Sequence[int]) -> Batch:
         device = encoder.network.device

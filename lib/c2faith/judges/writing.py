@@ -17,8 +17,10 @@ def write(
     max_new_tokens: int,
     temperature: float,
     generators: Sequence[np.random.Generator],
+    *,
+    until: str | None = None,
 ) -> list[tuple[str, int, str]]:
-    """Continue prompts.
+    """Continue prompts, to the end of the turn or before the text `until`.
 
     Returns
     -------
@@ -44,15 +46,21 @@ def write(
         top_k=None,
         pad_token_id=pad,
         logits_processor=[_noise(temperature, generators)] if temperature else [],
+        **({"stop_strings": [until], "tokenizer": reader.tokenizer} if until else {}),
     )
     ends = reader.model.generation_config.eos_token_id
     ends = set(ends if isinstance(ends, list) else [ends])
-    return [_ended(reader, row, ends) for row in out[:, length:].tolist()]
+    return [_ended(reader, row, ends, until) for row in out[:, length:].tolist()]
 
 
-def _ended(reader: LocalModel, tokens: list[int], ends: set[int | None]) -> tuple[str, int, str]:
+def _ended(
+    reader: LocalModel, tokens: list[int], ends: set[int | None], until: str | None = None
+) -> tuple[str, int, str]:
     end = next((index for index, token in enumerate(tokens) if token in ends), None)
     text = reader.tokenizer.decode(tokens[:end], skip_special_tokens=True)
+    if until and until in text:
+        written = next(n for n in range(1, len(tokens) + 1) if until in reader.tokenizer.decode(tokens[:n]))
+        return text[: text.index(until)], written, "stop"
     return text, len(tokens) if end is None else end + 1, "length" if end is None else "stop"
 
 
