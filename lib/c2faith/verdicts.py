@@ -13,10 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from c2faith.records import InputError, Task
+from c2faith.records import ABLATIONS, InputError, Task
 
 Status = Literal["ok", "refusal", "content_filter", "length", "parse_error", "schema_error", "api_error"]
-KEYS: dict[str, str] = {"detection": "score", "localization": "index", "coverage": "score", "reference": "score"}
+KEYS: dict[str, str] = {
+    "detection": "score",
+    "localization": "index",
+    "coverage": "score",
+    "reference": "score",
+    **dict.fromkeys(ABLATIONS, "score"),
+}
 _INTEGRAL = re.compile(r"\s*(?:step\s*)?([-−]?\d{1,9})(?:\.0+)?\s*", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
@@ -49,6 +55,7 @@ def admissible(task: Task, n_steps: int) -> range:
             "localization": range(-1, n_steps),
             "coverage": range(5),
             "reference": range(5),
+            **dict.fromkeys(ABLATIONS, range(2)),
         }[task]
     except KeyError:
         raise InputError(f"unknown task {task!r}: choose from {', '.join(KEYS)}") from None
@@ -75,7 +82,7 @@ def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
     ----------
     text : str or None
         The raw completion.
-    task : {'detection', 'localization', 'coverage', 'reference'}
+    task : {'detection', 'localization', 'coverage', 'reference', 'step_only', 'shuffled'}
     n_steps : int
         How many steps the judge saw: an index lies in −1 … n_steps − 1.
 

@@ -38,7 +38,7 @@ GIVEN_UP = 10  # queries in a row without any answer: the server, not the query,
 SLOW_S = 30.0
 SCOUT_S, SETTLE_S = 2.0, 0.1
 SERVERS = (*endpoints.PROVIDERS, "server", "vllm", "ollama", "llama.cpp")
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # `reference` costs more, and one judge does
+TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
 _log = logging.getLogger(__name__)
 
 
