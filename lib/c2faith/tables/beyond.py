@@ -86,10 +86,10 @@ def natural_errors(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> 
         f"injected errors, anywhere in the chain for natural ones. {INTERVALS}",
         "keys": ["judge_id", "set"],
         "panels": {
-            "": [
-                *("n", "unanswered", "exact", "exact_corrected", "detection", "mae_detected"),
-                *("signed_error", "n_clean", "clean_accuracy", "processbench_f1"),
-            ]
+            "Where the error is": ["n", "unanswered", "exact", "exact_corrected", "detection"],
+            "How far off, and chains without an error": [
+                *("mae_detected", "signed_error", "n_clean", "clean_accuracy", "processbench_f1")
+            ],
         },
         "best_within": ["set"],
     }
@@ -119,10 +119,10 @@ def early_bias(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.D
         f"the error least there. Changes are after − before, over detected chains. {INTERVALS}",
         "keys": ["judge_id", "method"],
         "panels": {
-            "": [
-                *("n", "shift_a", "shift_b", "signed_before", "signed_after", "mae_before", "mae_after"),
-                *("mae_change", "exact_before", "exact_after", "exact_change"),
-            ]
+            "The shift": ["n", "shift_a", "shift_b", "signed_before", "signed_after"],
+            "What it changes": [
+                *("mae_before", "mae_after", "mae_change", "exact_before", "exact_after", "exact_change")
+            ],
         },
     }
     return table
