@@ -80,7 +80,9 @@ def ablation(
     """
     shown = {task: frames[task] for task in _CONDITIONS if task in frames}
     asked = pd.concat([frame for task, frame in shown.items() if task != "detection"])
-    looks = style.present(asked, looks or style.looks(asked["judge_id"]))
+    looks = style.present(asked, looks)
+    if not looks:
+        return layout.empty("No judge was asked with less context")
     tables = {task: metrics.detection(frame, draws=draws, rng=rng) for task, frame in shown.items()}
     figure, grid = layout.canvas(PAGE if len(looks) > 3 else COLUMN, 3.4, 2, 1, sharex=True, sharey=True)
     at, width = np.arange(len(looks)), 0.78 / len(shown)
