@@ -243,6 +243,7 @@ def test_pending_items_are_refused(three):
 
 def degenerate(case, made):
     tasks = {task: made[task] for task in ("detection", "localization", "coverage")}
+    tasks |= {task: made["detection"].assign(task=task) for task in ("step_only", "shuffled")}
     if case == "one judge, one chain":
         alone = "judge_id == 'judge-0' and chain_id == 'chain-0003'"
         return {task: frame.query(alone) for task, frame in tasks.items()}

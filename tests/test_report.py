@@ -1,10 +1,13 @@
 """The report: formulas, outcomes, one safe and stable page, and a browser that clicks through it."""
 
+import base64
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +171,17 @@ def test_the_page_needs_nothing_from_outside_and_runs_one_script(run, tmp_path):
     assert "default-src &#39;none&#39;" in page
 
 
+def test_the_items_are_packed_into_the_page_and_come_out_as_they_went_in(run, tmp_path):
+    page = build(tmp_path / "report.html", *run).read_text("utf-8")
+    packed = re.search(r'id="content">([^<]*)<', page)[1]
+    content = json.loads(zlib.decompress(base64.b64decode(packed, validate=True)))
+    assert {name: content[name] for name in ("texts", "items")} == {
+        name: value for name, value in payload(*run).items() if name in ("texts", "items")
+    }
+    assert EVIL in content["texts"]
+    assert "window.hacked" not in page
+
+
 def test_the_page_escapes_names_and_captions(run, tmp_path):
     verdicts, items = run
     table = pd.DataFrame({"judge_id": ["<i>x</i>"], "n": [3]})
@@ -222,12 +236,15 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(browser, run, tmp_path_factory):
-    """The report of the made-up run, opened."""
+    """The report of the made-up run, opened, its items unpacked."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
     verdicts, items = run
     folder = tmp_path_factory.mktemp("report")
     figures.save(figures.fig8_failures(verdicts["detection"]), folder, "fig8_failures")
     made = {"table1_detection": tables.table1_detection(verdicts["detection"], draws=20)}
     browser.get(build(folder / "report.html", verdicts, items, made).as_uri())
+    WebDriverWait(browser, 20).until(lambda page: " of " in page.find_element("css selector", "#found").text)
     return browser
 
 

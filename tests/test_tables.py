@@ -178,7 +178,8 @@ def test_natural_and_injected_errors_stand_side_by_side(run, made):
 
 
 def test_conditions_of_an_ablation_are_compared(made):
-    table = tables.ablation({"full": made["detection"], "step only": made["detection"]}, draws=2)
+    run = {"detection": made["detection"], "step_only": made["detection"]}
+    table = tables.ablation(run, draws=2)
     assert table["condition"].value_counts().to_dict() == {"full": 3, "step only": 3}
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
-from c2faith.records import InputError, Task
+from c2faith.records import ABLATIONS, InputError, Task
 
 _INTEGRAL = re.compile(r"\s*(?:step\s*)?([-−]?\d{1,9})(?:\.0+)?\s*", re.IGNORECASE)
 
@@ -77,6 +77,7 @@ MODELS: dict[str, type[Answer]] = {
     "localization": Localization,
     "coverage": Coverage,
     "reference": Coverage,
+    **dict.fromkeys(ABLATIONS, Detection),
 }
 
 

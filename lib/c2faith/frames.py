@@ -1,9 +1,9 @@
 """Replies → verdict frames: one row per planned item and judge, the input of every metric, table and figure.
 
 A frame has the columns judge_id, task, item_id, chain_id, problem_id, kind, n_steps, value, status, confidence,
-reasoning and the item's labels (detection: target, truth; localization: target; coverage: deletion_rate,
-realized_rate, realized_chain_rate, n_removed, reference). Unanswered items have value NaN and a status that
-says why; items without any reply have status ``pending``.
+reasoning and the item's labels (detection and its ablations: target, truth; localization: target; coverage:
+deletion_rate, realized_rate, realized_chain_rate, n_removed, reference). Unanswered items have value NaN and a
+status that says why; items without any reply have status ``pending``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 
 from c2faith import dataset, journal, judging, paths, references, verdicts
 from c2faith.plan import Item, plan
-from c2faith.records import InputError, Task
+from c2faith.records import ABLATIONS, InputError, Task
 
 SCORED: tuple[Task, ...] = ("detection", "localization", "coverage")
 
@@ -88,7 +88,7 @@ def load_frames(
     judges: Sequence[str] = (),
     *,
     reference: str = "annotated",
-    tasks: Sequence[Task] = SCORED,
+    tasks: Sequence[Task] = (*SCORED, *ABLATIONS),
 ) -> dict[Task, pd.DataFrame]:
     """Verdict frames of a run, by task.
 
@@ -101,6 +101,7 @@ def load_frames(
         What coverage is compared with: ``annotated``, ``retention``, or the id of a judge that answered the
         reference task.
     tasks : sequence of str
+        Those without any replies are left out, as the ablations mostly are: no judge is asked them by default.
 
     Raises
     ------
@@ -155,7 +156,7 @@ def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[st
 
 def _confidence(task: Task, scores: Sequence[float]) -> float:
     """P(does not follow), P(some step is broken), or the probability of the score given."""
-    if task == "detection":
+    if task == "detection" or task in ABLATIONS:
         return scores[0]
     return 1 - scores[-1] if task == "localization" else max(scores)
 

@@ -6,10 +6,11 @@ import csv
 import importlib.metadata
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from c2faith import journal, judging, paths
+from c2faith.frames import SCORED
 from c2faith.records import InputError, dump, read_json, sha256_file, write_bytes, write_json
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
@@ -20,14 +21,15 @@ TRAINED = ("config.json", "log.jsonl", "head-*.safetensors", "adapter/*.json", "
 def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     """Copy a run's manifest and the settled replies of its judges to `data/frozen/<run>`.
 
-    With the replies of a judge that was trained on the run goes the judge itself, to `data/frozen/<run>/cros`.
-    What is recorded is never rewritten: a judge that is there already is refused. `record.json` says of each
-    judge which command made its replies, on what, and the hash of each file.
+    What is recorded is never rewritten: of a judge that is there already only tasks that it was not asked before
+    are added. With the replies of a judge that was trained on the run goes the judge itself, to
+    `data/frozen/<run>/cros`. `record.json` says of each judge which command made its replies, on what, and the
+    hash of each file; what came later stands under ``added``.
 
     Raises
     ------
     InputError
-        If a judge has items pending, or is recorded already.
+        If a judge has items pending, is recorded with all its tasks already, or was another one then.
     """
     source, target = paths.run_dir(run), paths.frozen_dir(run)
     manifest = (source / "manifest.json").read_bytes()
@@ -37,31 +39,36 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     record = read_json(target / "record.json") if (target / "record.json").exists() else {}
     written = []
     for judge_id in chosen:
-        if judge_id in record:
-            raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
-        folder = source / "replies" / judge_id
+        folder, kept = source / "replies" / judge_id, target / "replies" / judge_id
+        known = record.get(judge_id)
         pinned = judging.read_pin(folder)
+        new = [path for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]]
+        if known and not new:
+            raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
+        if known and judging.read_pin(kept)["fingerprint"] != pinned["fingerprint"]:
+            raise InputError(f"{kept}: {judge_id} was recorded as another model; give this one another name")
         files = {}
-        for path in sorted(folder.glob("*.jsonl")):
+        for path in new:
             rows = list(journal.read(path))
             last = {(row["item_id"], row["prompt_sha256"]): row for row in rows}
             if pending := sum(not journal.is_final(row) for row in last.values()):
                 raise InputError(f"{path}: {pending} items are pending; finish the run before recording it")
-            copy = target / "replies" / judge_id / path.name
+            copy = kept / path.name
             write_bytes(copy, b"".join(dump(row) + b"\n" for row in rows))
             files[path.name] = sha256_file(copy)
             written.append(copy)
-        write_json(target / "replies" / judge_id / "judge.json", pinned)
+        command = _command(run, judge_id, files)
         if pinned.get("provider") == "cros":
             copies = _copy_trained(source / "cros", target / "cros")
             files |= {f"cros/{copy.relative_to(target / 'cros')}": sha256_file(copy) for copy in copies}
             written += copies
-        record[judge_id] = {
-            "command": f"make judge RUN={run} JUDGE={judge_id}",
-            "files": files,
-            "versions": _versions(),
-            "processor": platform.machine(),
-        }
+        made = {"command": command, "versions": _versions(), "processor": platform.machine()}
+        if known:
+            known["added"] = [*known.get("added", []), {**made, "files": sorted(files)}]
+            known["files"] |= files
+        else:
+            write_json(kept / "judge.json", pinned)
+            record[judge_id] = {**made, "files": files}
     write_bytes(target / "manifest.json", manifest)
     write_json(target / "record.json", record)
     return written
@@ -75,6 +82,13 @@ def _copy_trained(source: Path, target: Path) -> list[Path]:
     for path in files:
         write_bytes(target / path.relative_to(source), path.read_bytes())
     return [target / path.relative_to(source) for path in files]
+
+
+def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
+    """What makes these replies again; tasks are named where some are asked on request only."""
+    tasks = [name.removesuffix(".jsonl") for name in files]
+    named = "" if set(tasks) <= set(SCORED) else f" TASKS={','.join(tasks)}"
+    return f"make judge RUN={run} JUDGE={judge_id}{named}"
 
 
 def verify(run: str, regenerated: Path) -> str:

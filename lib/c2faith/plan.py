@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from c2faith import prompts
 from c2faith.dataset import Dataset
 from c2faith.judges.base import Query
-from c2faith.records import Chain, InputError, Task, sha256
+from c2faith.records import ABLATIONS, Chain, InputError, Task, rng, sha256
 
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference")
+TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference", *ABLATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Item:
     """One question put to a judge, with its label.
 
     `kind` is ``perturbed``, ``clean`` (the twin of a perturbed item, or an untouched chain) or ``natural``.
-    `shown` is the index of the step in question (detection only). `labels` hold the truth and whatever else the
-    metrics need by item; nothing of them reaches a query.
+    `shown` is the index of the step in question (detection and its ablations). `labels` hold the truth and
+    whatever else the metrics need by item; nothing of them reaches a query.
     """
 
     item_id: str
@@ -155,9 +155,45 @@ def _reference(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
     return _coverage(dataset, chains, task="reference")
 
 
+def _step_only(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
+    """The items of detection without problem and earlier steps: what is left cannot give the context away."""
+    return [
+        replace(item, task="step_only", question="", steps=(item.steps[item.shown],), shown=0)
+        for item in _detection(dataset, chains)
+    ]
+
+
+def _shuffled(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
+    """The items of detection with the earlier steps in another order, the same for twins.
+
+    Left out where fewer than two steps stand before the one in question: there is no other order.
+    """
+    items = []
+    for item in _detection(dataset, chains):
+        if item.shown >= 2:
+            order = another_order(item.shown, item.chain_id)
+            steps = (*(item.steps[index] for index in order), item.steps[item.shown])
+            items.append(replace(item, task="shuffled", steps=steps))
+    return items
+
+
+def another_order(n: int, name: str) -> list[int]:
+    """A shuffle of 0 … n − 1 (n at least 2) drawn for `name` from all orders but the ascending one.
+
+    >>> another_order(2, "any")
+    [1, 0]
+    """
+    draw, order = rng(0, "shuffled", name), list(range(n))
+    while order == sorted(order):
+        order = draw.permutation(n).tolist()
+    return order
+
+
 _MAKERS: dict[str, Callable[[Dataset, Mapping[str, Chain]], list[Item]]] = {
     "detection": _detection,
     "localization": _localization,
     "coverage": _coverage,
     "reference": _reference,
+    "step_only": _step_only,
+    "shuffled": _shuffled,
 }

@@ -19,6 +19,8 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "localization": ("localization",),
     "coverage": ("rubric", "coverage"),
     "reference": ("rubric", "reference"),
+    "step_only": ("step_only",),
+    "shuffled": ("detection",),
     "negation": ("negation",),
 }
 _TAGS = (
@@ -88,12 +90,12 @@ def render(
 
     Parameters
     ----------
-    task : {'detection', 'localization', 'coverage', 'reference'}
+    task : {'detection', 'localization', 'coverage', 'reference', 'step_only', 'shuffled'}
     question : str
     steps : tuple of str
         The steps the judge sees; for detection only those up to `target` are shown.
     target : int, optional
-        0-based index of the step in question (detection).
+        0-based index of the step in question (detection and its ablations).
     original, removed
         The whole chain and the 0-based indices of the removed steps (reference).
 
@@ -105,6 +107,7 @@ def render(
     if target is not None:
         fields["context"] = number_steps(steps[:target])
         fields["target"] = number_steps([steps[target]], first=target)
+        fields["step"] = disarm(steps[target])
     if original:
         fields["original"] = number_steps(original)
         fields["removed"] = "\n".join(number_steps([original[i]], first=i) for i in removed) or "(none)"

@@ -21,7 +21,9 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 Row = TypeVar("Row")
-Task = Literal["detection", "localization", "coverage", "reference"]
+Task = Literal["detection", "localization", "coverage", "reference", "step_only", "shuffled"]
+ABLATIONS: tuple[Task, ...] = ("step_only", "shuffled")
+"""Detection with less to go by: the step alone, or the steps before it in another order; asked on request."""
 
 
 class InputError(ValueError):

@@ -52,7 +52,7 @@ def judge_run(
     batch : bool
         Through the provider's Batch API.
     announce : callable
-        Takes the forecast, before the first call of a judge that costs money.
+        Takes what is to be known beforehand: items that cannot be asked, the forecast of what costs money.
     **edge
         Endpoint, connections and the like, for `judges.make`.
 
@@ -66,6 +66,9 @@ def judge_run(
     for task in tasks or judge.tasks:
         queries, recorded = missing_queries(rows, run, judge.judge_id, judge.fingerprint, task)
         asked[task] = shard(queries, part), recorded
+        if task == "shuffled":
+            n_short = len(plan(rows, "detection")) - len(queries) - recorded
+            announce(f"shuffled: {n_short} items have fewer than two steps to shuffle and are not asked")
     if hasattr(judge, "prices"):
         announce(f"{judge.judge_id}: {_forecast(run, judge, asked, batch).line()}")
     folder = paths.run_dir(run)

@@ -56,7 +56,7 @@ def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
     ----------
     text : str or None
         The raw completion.
-    task : {'detection', 'localization', 'coverage', 'reference'}
+    task : {'detection', 'localization', 'coverage', 'reference', 'step_only', 'shuffled'}
     n_steps : int
         How many steps the judge saw: an index lies in −1 … n_steps − 1.
 

@@ -96,7 +96,13 @@ class CrosJudge:
         return self.heads[fold_of(question, self.known["folds"], self.known["fold_seed"])]
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        """Answer in order, some hundred at a time."""
+        """Answer in order, some hundred at a time.
+
+        A task that hides the problem is refused: without it there is no telling which head never saw it.
+        """
+        if unknown := {query.task for query in queries} - _ANSWERS.keys():
+            known = ", ".join(_ANSWERS)
+            raise InputError(f"judge {self.judge_id} cannot be asked {unknown.pop()}: choose {known}")
         for start in range(0, len(queries), CHUNK):
             part, began = queries[start : start + CHUNK], time.monotonic()
             readings = self.read([(query.question, query.steps) for query in part])
@@ -146,7 +152,12 @@ def _coverage(query: Query, reading: Reading, head: TrainedHead) -> Answer:
     return {"reasoning": reasoning, "score": score}, tuple(map(float, reading.scores))
 
 
-_ANSWERS = {"detection": _detection, "localization": _localization, "coverage": _coverage}
+_ANSWERS = {
+    "detection": _detection,
+    "localization": _localization,
+    "coverage": _coverage,
+    "shuffled": _detection,
+}
 
 
 def save(folder: Path, heads: Sequence[TrainedHead], encoder: Encoder, config: Mapping[str, Any]) -> None:

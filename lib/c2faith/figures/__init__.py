@@ -5,7 +5,7 @@ draws and a generator or seed; with the same ones the intervals are those of `c2
 each judge of a run its colour for all of them, `draw` makes the whole set, `save` writes a figure as PDF and PNG.
 """
 
-from c2faith.figures.beyond import calibration, false_alarm_plane
+from c2faith.figures.beyond import ablation, calibration, false_alarm_plane
 from c2faith.figures.coverage import fig3a_scores, fig3b_trend
 from c2faith.figures.detection import fig2a_detection, fig7_position
 from c2faith.figures.files import save
@@ -16,6 +16,7 @@ from c2faith.figures.style import looks
 
 __all__ = [
     "CAPTIONS",
+    "ablation",
     "calibration",
     "draw",
     "false_alarm_plane",

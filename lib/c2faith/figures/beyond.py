@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from c2faith import metrics
 from c2faith.figures import layout, notes, style
 from c2faith.figures.estimates import column
-from c2faith.figures.style import COLUMN, FAINT, MUTED, PAGE, Looks, Rng, styled
+from c2faith.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, Looks, Rng, styled
 from c2faith.resampling import DRAWS
+
+_CONDITIONS: Mapping[str, dict[str, Any]] = {
+    "detection": {"label": "full context", "facecolor": MUTED, "edgecolor": INK},
+    "step_only": {"label": "the step alone", "facecolor": "white", "edgecolor": INK, "hatch": "////"},
+    "shuffled": {"label": "earlier steps shuffled", "facecolor": FAINT, "edgecolor": INK, "hatch": "...."},
+}
 
 
 @styled
@@ -49,6 +59,50 @@ def false_alarm_plane(
         notes.unanswered(detection, looks),
         "thin lines: other thresholds on the confidence",
         "dotted: flagging at random",
+        notes.INTERVALS,
+    )
+    return figure
+
+
+@styled
+def ablation(
+    frames: Mapping[str, pd.DataFrame], *, looks: Looks | None = None, draws: int = DRAWS, rng: Rng = 0
+) -> Figure:
+    """Steps flagged by what a judge was shown: perturbed steps above, clean twins below, a group a judge [+].
+
+    Parameters
+    ----------
+    frames : mapping
+        Verdict frames by task: detection, and one or both of its ablations. Judges without an ablation are left
+        out. A non-answer counts as not flagged.
+    looks, draws, rng
+        As in `fig2a_detection`.
+    """
+    shown = {task: frames[task] for task in _CONDITIONS if task in frames}
+    asked = pd.concat([frame for task, frame in shown.items() if task != "detection"])
+    looks = style.present(asked, looks)
+    if not looks:
+        return layout.empty("No judge was asked with less context")
+    tables = {task: metrics.detection(frame, draws=draws, rng=rng) for task, frame in shown.items()}
+    figure, grid = layout.canvas(PAGE if len(looks) > 3 else COLUMN, 3.4, 2, 1, sharex=True, sharey=True)
+    at, width = np.arange(len(looks)), 0.78 / len(shown)
+    labels = {"detection": "perturbed steps\nflagged (%)", "false_alarm": "clean twins\nflagged (%)"}
+    for axes, (name, label) in zip(grid, labels.items(), strict=True):
+        for (task, table), offset in zip(tables.items(), layout.dodge(len(shown), width), strict=True):
+            rates = column(table, name, looks)
+            axes.bar(at + offset, rates["value"], width, **_CONDITIONS[task])
+            layout.whiskers(axes, at + offset, rates)
+        axes.set(ylabel=label, ylim=(0, 1.03), yticks=np.linspace(0, 1, 6))
+        layout.in_percent(axes.yaxis)
+    grid[1].set_xticks(at, [look.label for look in looks.values()], rotation=20 if len(looks) > 3 else 0)
+    layout.legend(figure, [Patch(**_CONDITIONS[task]) for task in shown])
+    few = shown.get("shuffled", shown["detection"])["item_id"].nunique()
+    skipped = shown["detection"]["item_id"].nunique() - few
+    layout.note(
+        figure,
+        notes.counted(shown["detection"]),
+        f"shuffled: {skipped} items with fewer than two steps to shuffle are not asked" if skipped else "",
+        notes.unanswered(asked, looks),
         notes.INTERVALS,
     )
     return figure

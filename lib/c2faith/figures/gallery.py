@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from c2faith.figures import beyond, coverage, detection, localization, overall, style
+from c2faith.records import ABLATIONS
 from c2faith.resampling import DRAWS
 
 CAPTIONS: Mapping[str, str] = {
@@ -23,6 +24,7 @@ CAPTIONS: Mapping[str, str] = {
     "fig7_position": "Exp 1: detection by the step's position in its chain.",
     "fig8_failures": "Exp 1: which judges miss which perturbed steps.",
     "false_alarm_plane": "Exp 1: detection against false alarms.",
+    "ablation": "Exp 1: what is flagged with the full context, without it, and with it shuffled.",
     "calibration_detection": "Exp 1: do confidences mean what they say?",
     "calibration_localization": "Exp 2: do confidences mean what they say?",
 }
@@ -59,6 +61,9 @@ def draw(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, seed: int = 
     for name in CAPTIONS:
         if name == "fig4_radar":
             yield name, overall.fig4_radar(tasks, **sampled)
+        elif name == "ablation":
+            if "detection" in frames and any(task in frames for task in ABLATIONS):
+                yield name, beyond.ablation(frames, **sampled)
         elif makers[name][0] in tasks:
             task, make = makers[name]
             yield name, make(tasks[task])

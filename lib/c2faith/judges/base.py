@@ -18,13 +18,13 @@ class Query:
     item_id : str
         Names the item within its task.
     task : str
-        ``detection``, ``localization``, ``coverage`` or ``reference``.
+        ``detection``, ``localization``, ``coverage`` or ``reference``; on request ``step_only`` or ``shuffled``.
     messages : tuple of (role, content)
         The rendered prompt: all that a language model sees.
     question, steps, target
-        The same, unrendered, for judges that compute instead of reading. `target` is the index of the step in
-        question for detection (steps after it are not part of the query) and None otherwise: it never carries
-        the answer.
+        The same, unrendered, for judges that compute instead of reading; what a task hides is not in them either.
+        `target` is the index of the step in question for detection and its ablations (steps after it are not part
+        of the query) and None otherwise: it never carries the answer.
     n_steps : int
         How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1.
     prompt_sha256 : str

@@ -8,7 +8,7 @@ from typing import Any
 
 from c2faith.judges import fingerprint
 from c2faith.judges.base import Query, Reply
-from c2faith.records import InputError, Task, rng
+from c2faith.records import ABLATIONS, InputError, Task, rng
 from c2faith.verdicts import KEYS, admissible
 
 RULES = ("always-flag", "never-flag", "middle", "uniform")
@@ -47,12 +47,13 @@ class Baseline:
     def _answer(self, query: Query, answers: range) -> int:
         if self.rule == "uniform":
             return int(rng(0, "uniform", query.task, query.item_id).choice(answers))
+        task = "detection" if query.task in ABLATIONS else query.task
         fixed = {
             "detection": {"always-flag": 0, "never-flag": 1, "middle": 0},
             "localization": {"always-flag": 0, "never-flag": -1, "middle": query.n_steps // 2},
             "coverage": {"always-flag": 0, "never-flag": 4, "middle": 2},
         }
-        return fixed[query.task][self.rule]
+        return fixed[task][self.rule]
 
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> Baseline:

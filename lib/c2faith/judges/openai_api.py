@@ -37,7 +37,7 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SCOUT_S, SETTLE_S = 2.0, 0.1
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # `reference` costs more, and one judge does
+TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
 _log = logging.getLogger(__name__)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from c2faith import verdicts
 from c2faith.records import Task
 
 Tokens = Sequence[int]
@@ -26,9 +27,8 @@ def admissible(task: Task, n_steps: int) -> list[str]:
     >>> admissible("localization", 2)
     ['{"index": 0}', '{"index": 1}', '{"index": -1}']
     """
-    if task == "localization":
-        return [f'{{"index": {index}}}' for index in (*range(n_steps), -1)]
-    return [f'{{"score": {score}}}' for score in range(2 if task == "detection" else 5)]
+    values = (*range(n_steps), -1) if task == "localization" else verdicts.admissible(task, n_steps)
+    return [f'{{"{verdicts.KEYS[task]}": {value}}}' for value in values]
 
 
 def shared_length(*sequences: Tokens) -> int:

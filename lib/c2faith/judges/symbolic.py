@@ -26,7 +26,7 @@ from c2faith.algebra import (
 from c2faith.judges import fingerprint
 from c2faith.judges.base import Query, Reply
 from c2faith.negate.claims import is_claimed, is_denied
-from c2faith.records import InputError, Task
+from c2faith.records import ABLATIONS, InputError, Task
 
 
 class SymbolicJudge:
@@ -76,7 +76,12 @@ def _coverage(query: Query) -> dict[str, Any]:
     }
 
 
-_ANSWERS = {"detection": _detection, "localization": _localization, "coverage": _coverage}
+_ANSWERS = {
+    "detection": _detection,
+    "localization": _localization,
+    "coverage": _coverage,
+    **dict.fromkeys(ABLATIONS, _detection),
+}
 
 
 def objection(steps: Sequence[str]) -> str | None:

@@ -6,6 +6,7 @@ that only an answer has (an error in steps, a score) rest on the answered items,
 Undefined is NaN. Intervals resample chains.
 """
 
+from c2faith.metrics.ablation import context_gain
 from c2faith.metrics.calibration import calibration, reliability
 from c2faith.metrics.coverage import coverage, coverage_trend
 from c2faith.metrics.detection import detection, failure_patterns, outcomes
@@ -14,6 +15,7 @@ from c2faith.metrics.shift import early_bias_correction
 
 __all__ = [
     "calibration",
+    "context_gain",
     "coverage",
     "coverage_trend",
     "detection",

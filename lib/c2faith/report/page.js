@@ -1,8 +1,7 @@
-"use strict";
 // The item explorer: filters a list, draws only the rows in view, and shows one item. Texts are always set as text;
 // the only markup is the formulas, which the page's maker rebuilt from an allowed set of elements.
 
-const content = JSON.parse(document.getElementById("content").textContent);
+const content = await unpacked(document.getElementById("content"));
 const { judges, texts, items } = content;
 const formulas = new Map(Object.entries(content.formulas));
 const rowHeight = 58;
@@ -16,6 +15,16 @@ const list = byId("list"), rows = byId("rows"), pane = byId("item"), found = byI
 const menus = Object.fromEntries(["task", "kind", "judge", "verdict", "edit", "disagreement"].map((id) => [id, byId(id)]));
 const search = byId("search");
 let shown = [], at = -1;
+
+// The items' JSON, which stands deflated and in base64 in an element; a module may wait for it.
+async function unpacked(holder) {
+  if (!window.DecompressionStream) document.getElementById("found").value = "this browser is too old to unpack the items";
+  const packed = atob(holder.textContent);
+  holder.remove();
+  const bytes = new Uint8Array(packed.length);
+  for (let place = 0; place < packed.length; place++) bytes[place] = packed.charCodeAt(place);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);

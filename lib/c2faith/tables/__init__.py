@@ -23,9 +23,10 @@ from c2faith.tables.paper import (
     table3_coverage,
     table3_trend,
 )
-from c2faith.tables.rendering import latex, markdown
+from c2faith.tables.rendering import markdown
 from c2faith.tables.saving import numbers, save, save_numbers
 from c2faith.tables.structure import table5_logistic, table5_predictors, table6_edit_types
+from c2faith.tables.typesetting import latex
 
 __all__ = [
     "ablation",

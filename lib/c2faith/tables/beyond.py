@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from c2faith import metrics
 from c2faith.ensembles import ensembles
 from c2faith.metrics.frames import checked, per_judge
+from c2faith.records import ABLATIONS, Task
 from c2faith.resampling import DRAWS, Resamples, estimate, ratio
 from c2faith.surface import giveaway
 from c2faith.tables.paper import INTERVALS, Rng
@@ -85,10 +86,10 @@ def natural_errors(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> 
         f"injected errors, anywhere in the chain for natural ones. {INTERVALS}",
         "keys": ["judge_id", "set"],
         "panels": {
-            "": [
-                *("n", "unanswered", "exact", "exact_corrected", "detection", "mae_detected"),
-                *("signed_error", "n_clean", "clean_accuracy", "processbench_f1"),
-            ]
+            "Where the error is": ["n", "unanswered", "exact", "exact_corrected", "detection"],
+            "How far off, and chains without an error": [
+                *("mae_detected", "signed_error", "n_clean", "clean_accuracy", "processbench_f1")
+            ],
         },
         "best_within": ["set"],
     }
@@ -118,10 +119,10 @@ def early_bias(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.D
         f"the error least there. Changes are after − before, over detected chains. {INTERVALS}",
         "keys": ["judge_id", "method"],
         "panels": {
-            "": [
-                *("n", "shift_a", "shift_b", "signed_before", "signed_after", "mae_before", "mae_after"),
-                *("mae_change", "exact_before", "exact_after", "exact_change"),
-            ]
+            "The shift": ["n", "shift_a", "shift_b", "signed_before", "signed_after"],
+            "What it changes": [
+                *("mae_before", "mae_after", "mae_change", "exact_before", "exact_after", "exact_change")
+            ],
         },
     }
     return table
@@ -144,28 +145,54 @@ def calibration(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng: 
     return table
 
 
-def ablation(conditions: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
+CONDITIONS: Mapping[Task, str] = {"detection": "full", "step_only": "step only", "shuffled": "shuffled context"}
+"""What a judge is shown of the context, by task."""
+
+
+def ablation(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """How much of a judge's detection survives without the context, by condition.
 
     Parameters
     ----------
-    conditions : mapping
-        Detection frames by what the judge was shown, e.g. ``full``, ``step only``, ``shuffled context``.
+    frames : mapping
+        Verdict frames by task: detection, and one or both of its ablations. Judges without an ablation are left
+        out.
     """
-    parts = [
-        metrics.detection(frame, draws=draws, rng=rng).assign(condition=condition)
-        for condition, frame in conditions.items()
-    ]
-    table = pd.concat(parts, ignore_index=True)
+    rates, gains = [], []
+    full = frames["detection"]
+    for task in (task for task in ABLATIONS if task in frames):
+        made = metrics.detection(frames[task], draws=draws, rng=rng).assign(condition=CONDITIONS[task])
+        gained = metrics.context_gain(full, frames[task], draws=draws, rng=rng)
+        rates.append(made)
+        gains.append(gained.assign(condition=CONDITIONS[task]))
+    asked = set(pd.concat(rates)["judge_id"])
+    whole = metrics.detection(full[full["judge_id"].isin(asked)], draws=draws, rng=rng)
+    table = pd.concat([whole.assign(condition=CONDITIONS["detection"]), *rates], ignore_index=True)
+    table = table.merge(pd.concat(gains), on=["judge_id", "condition"], how="left")
+    order = {judge: place for place, judge in enumerate(sorted(set(table["judge_id"])))}
+    table = table.sort_values("judge_id", key=lambda names: names.map(order), kind="stable", ignore_index=True)
     table.attrs = {
         "caption": "Exp 1 with less context. What a judge still flags above its false alarms (J) when it sees "
-        "the step alone, or a shuffled context, is seen in the step's surface and not in the "
-        f"reasoning. {INTERVALS}",
+        "the step alone, or a shuffled context, is seen in the step's surface and not in the reasoning. Gains are "
+        f"paired: full context minus the condition, on the items of both. {_left_out(frames)}{INTERVALS}",
         "keys": ["judge_id", "condition"],
-        "panels": {"": ["n", "unanswered", "detection", "false_alarm", "balanced_accuracy", "youden_j", "auroc"]},
+        "panels": {
+            "Rates": ["n", "unanswered", "detection", "false_alarm", "balanced_accuracy", "youden_j", "auroc"],
+            "Gained by the full context": [
+                *("n_paired", "n_clean_paired", "detection_gain", "false_alarm_gain", "youden_j_gain")
+            ],
+        },
         "best_within": ["condition"],
     }
     return table
+
+
+def _left_out(frames: Mapping[str, pd.DataFrame]) -> str:
+    """How many items the shuffled condition cannot ask."""
+    if "shuffled" not in frames:
+        return ""
+    planned, asked = (frames[task]["item_id"].nunique() for task in ("detection", "shuffled"))
+    return f"Shuffled: not asked of {planned - asked} of {planned} items, with fewer than two earlier steps. "
 
 
 def surface_cues(items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
@@ -198,7 +225,7 @@ def telling_words(found: pd.DataFrame) -> pd.DataFrame:
 def costs(totals: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The sums of `spending.totals` with each task's main figure beside them."""
     worth = {
-        "detection": (metrics.detection, "balanced_accuracy"),
+        **dict.fromkeys(CONDITIONS, (metrics.detection, "balanced_accuracy")),
         "localization": (metrics.localization, "exact"),
         "coverage": (metrics.coverage_trend, "order_accuracy"),
     }

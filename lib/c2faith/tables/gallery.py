@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pandas as pd
 
 from c2faith import words
-from c2faith.records import CausalityItem, as_dict
+from c2faith.records import ABLATIONS, CausalityItem, as_dict
 from c2faith.resampling import DRAWS
 from c2faith.tables import beyond, capability, paper, structure
 
@@ -61,6 +61,8 @@ def compute(
     if detection is not None:
         yield "false_alarms", beyond.false_alarms(detection, **sampled)
         yield "ensembles", beyond.ensemble_votes(detection, **sampled)
+    if detection is not None and any(task in frames for task in ABLATIONS):
+        yield "ablation", beyond.ablation(frames, **sampled)
     if localization is not None:
         yield "natural_errors", beyond.natural_errors(localization, **sampled)
         yield "early_bias", beyond.early_bias(localization, **sampled)

@@ -1,4 +1,4 @@
-"""A table as Markdown and LaTeX: formatted, intervals merged, the best of each column in bold, panel by panel.
+"""A table for readers, and as Markdown: intervals merged, the best of each column in bold, panel by panel.
 
 What a table says about itself travels in `frame.attrs`:
 
@@ -17,7 +17,6 @@ A row without any value in a panel is left out of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,40 +24,6 @@ import pandas as pd
 from c2faith.tables.columns import MISSING, column, written
 
 KEYS = ("judge_id", "origin", "set", "deletion_rate", "rule", "judges")
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "−": r"$-$",
-    "–": "--",
-    "…": r"\ldots{}",
-    "ρ": r"$\rho$",
-    "κ": r"$\kappa$",
-    "Δ": r"$\Delta$",
-    "ĵ": r"$\hat{\jmath}$",
-    "±": r"$\pm$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "×": r"$\times$",
-    "²": r"$^2$",
-    "χ": r"$\chi$",
-    "→": r"$\rightarrow$",
-    "≠": r"$\neq$",
-    "≈": r"$\approx$",
-    "·": r"$\cdot$",
-    "“": "``",
-    "”": "''",
-    "’": "'",
-}
 
 
 def pretty(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray]:
@@ -134,14 +99,15 @@ def panels(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame, np.ndarray]]:
     return made
 
 
-def _cut(frame: pd.DataFrame) -> str:
+def cut(frame: pd.DataFrame) -> str:
+    """A word on rows that the formatted versions do not show, if there are any."""
     limit = frame.attrs.get("limit", len(frame))
     return f"The first {limit} of {len(frame)} rows; the CSV file has all." if limit < len(frame) else ""
 
 
 def markdown(frame: pd.DataFrame, caption: str = "") -> str:
     """The table's panels as Markdown tables under its caption."""
-    blocks = [_pipe(text) for text in (caption, _cut(frame)) if text]
+    blocks = [_pipe(text) for text in (caption, cut(frame)) if text]
     for title, cells, bold in panels(frame):
         lines = [[_pipe(name) for name in cells], ["---"] * cells.shape[1]]
         for row, mask in zip(cells.to_numpy(), bold, strict=True):
@@ -153,34 +119,3 @@ def markdown(frame: pd.DataFrame, caption: str = "") -> str:
 
 def _pipe(text: str) -> str:
     return str(text).replace("|", r"\|").replace("\n", " ").replace("*", r"\*")
-
-
-def latex(frame: pd.DataFrame, label: str, caption: str = "") -> str:
-    """The table as a LaTeX `table` with booktabs rules; needs packages booktabs and graphicx."""
-    lines = [r"\begin{table}[t]", r"\centering", r"\small"]
-    for title, cells, bold in panels(frame):
-        if title:
-            lines.append(rf"\textit{{{escape(title)}}}\\[2pt]")
-        alignment = "l" + "r" * (cells.shape[1] - 1)
-        lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
-        lines += [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule"]
-        lines += [" & ".join(map(escape, cells)) + r" \\", r"\midrule"]
-        for row, mask in zip(cells.to_numpy(), bold, strict=True):
-            texts = [
-                rf"\textbf{{{escape(t)}}}" if strong else escape(t) for t, strong in zip(row, mask, strict=True)
-            ]
-            lines.append(" & ".join(texts) + r" \\")
-        lines += [r"\bottomrule", r"\end{tabular}}\par\medskip"]
-    lines.append(rf"\caption{{{escape(' '.join(t for t in (caption, _cut(frame)) if t))}}}")
-    lines += [rf"\label{{tab:{label}}}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
-
-
-def escape(text: Any) -> str:
-    r"""Text for LaTeX: specials escaped, symbols as mathematics, whatever is left outside ASCII as its code.
-
-    >>> escape("95% of a_b, ρ ≥ 0")
-    '95\\% of a\\_b, $\\rho$ $\\geq$ 0'
-    """
-    made = "".join(_LATEX.get(character, character) for character in str(text).replace("\n", " "))
-    return "".join(c if c.isascii() else rf"[U+{ord(c):04X}]" for c in made)

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from c2faith.records import write_bytes, write_json
-from c2faith.tables.rendering import latex, markdown
+from c2faith.tables.rendering import markdown
+from c2faith.tables.typesetting import latex
 
 DIGITS = 10
 
@@ -24,7 +25,7 @@ def save(frame: pd.DataFrame, folder: Path, name: str, *, caption: str | None = 
     texts = {
         "csv": frame.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n"),
         "md": markdown(frame, caption),
-        "tex": latex(frame, name, caption),
+        "tex": latex(frame, f"{folder.name}:{name}", caption),
     }
     for suffix, text in texts.items():
         write_bytes(folder / f"{name}.{suffix}", text.encode())
