@@ -1,6 +1,6 @@
 # Every target runs in .venv, made from requirements.lock by the first one that needs it.
 # Variables: RUN SOURCE PRM800K NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS · JUDGE BASE_URL CONNECTIONS MAX_COST
-# NEGATION_JUDGE TASKS SHARD BATCH · JUDGES REFERENCE DRAWS · MODEL DEVICE DTYPE SEEDS UPDATES ENTROPY KL ENGINE KEEP
+# NEGATION_JUDGE TASKS SHARD BATCH · JUDGES REFERENCE DRAWS · MODEL DEVICE DTYPE SEEDS UPDATES WORKERS ENTROPY KL ENGINE KEEP
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE see
 # a recorded run's items are built again and compared; your own stay as you built them
 HOME_DIR := $(or $(C2FAITH_HOME),.)
 REBUILT = $(or $(wildcard data/frozen/$(RUN)/manifest.json),$(if $(wildcard $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build))
-CROS_PARAMETERS = $(call given,run:RUN model:MODEL device:DEVICE dtype:DTYPE seeds:SEEDS updates:UPDATES entropy:ENTROPY kl:KL engine:ENGINE recorded:KEEP draws:DRAWS)
+CROS_PARAMETERS = $(call given,run:RUN model:MODEL device:DEVICE dtype:DTYPE seeds:SEEDS updates:UPDATES entropy:ENTROPY kl:KL workers:WORKERS engine:ENGINE recorded:KEEP draws:DRAWS)
 option = $(if $($(2)),--$(1) '$($(2))')
 
 .PHONY: run-01 run-02 run-03 run-05 help env env-full data judge paper cros verify test smoke lab record pair lock bench lint clean

@@ -35,9 +35,10 @@ dtype: str = "float32"  # what the encoder computes in; bfloat16 on GPUs and on 
 max_tokens: int = 1536  # context; later steps of a longer chain are unseen, which is never the verdict −1
 folds: int = 5  # problems are dealt into so many parts, each tested once
 seeds: int = 3  # trainings of each judge
+workers: int = 2  # trainings at the same time; the result does not depend on it
 extra: int = 10  # further negations of each chain, to train on
-synthetic: int = 150  # synthetic chains to train on
-more_natural: int = 0  # natural-error chains to train on beyond those that judges are asked
+synthetic: int = 150  # synthetic chains: does it help to train on them too?
+more_natural: int = 400  # natural-error chains to train on beyond those that judges are asked
 warm_updates: int = 200  # of the warm start that all judges have in common
 updates: int = 200  # of each judge after it
 entropy: float = 0.0  # weight of the verdicts' entropy
@@ -88,8 +89,9 @@ print(
 # development fold.
 
 # %%
-warm = Recipe("warm", updates=warm_updates)
-settings = experiment.Settings(warm=warm, tuned=Recipe("exact", updates=updates, entropy=entropy, kl=kl))
+warm = Recipe("warm", updates=warm_updates, **experiment.LINEAR)
+tuned = Recipe("exact", updates=updates, entropy=entropy, kl=kl, **experiment.LINEAR)
+settings = experiment.Settings(warm=warm, tuned=tuned, groups=("injected", "natural", "coverage"))
 folder = paths.run_dir(run) / "cros"
 found = compare.compare(
     everything,
@@ -98,6 +100,7 @@ found = compare.compare(
     folds=folds,
     seeds=range(seeds),
     folder=folder / "checkpoints",
+    workers=workers,
 )
 print(f"{found.unseen} training examples said nothing within the context")
 
@@ -129,9 +132,9 @@ display(figure)
 # ## How many problems does it take?
 
 # %%
-shares = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
-learners = {"folds": folds, "seeds": range(seeds), "judges": ("warm", "exact", "sampled")}
-curve = summaries.learning_curve(everything, features, shares, settings=settings, **learners)
+learners = {"folds": folds, "seeds": range(seeds), "judges": ("warm", "exact", "sampled"), "workers": workers}
+curve = summaries.learning_curve(everything, features, [1 / 8, 1 / 4, 1 / 2], settings=settings, **learners)
+curve = pd.concat([curve, summaries.by_seed(found, 1.0).query("judge_id in @learners['judges']")])
 problems = len({e.problem_id for e in everything if e.item}) * (folds - 2) // folds
 figure = plots.learning_curves(curve, problems)
 figures.save(figure, shown, "learning_curves")
@@ -146,15 +149,17 @@ tables.save(curve, shown, "learning_curves", caption="F1 by the share of the tra
 
 # %% [markdown]
 # ## From injected errors to natural ones, and back
-# The same judge taught by one kind of error alone, thresholds included, and tested on both.
+# The same judge taught by one kind of error alone, thresholds included, and tested on both; and taught by both and
+# by synthetic chains beside them.
 
 # %%
-parts, learners["judges"] = [], ("warm", "exact")
-for taught in [kind for kind in ("injected", "natural") if any(e.group == kind for e in everything)]:
-    apart = replace(settings, groups=(taught, "coverage"))
-    alone = compare.compare(everything, features, settings=apart, **learners)
-    parts.append(summaries.comparison(alone, draws=draws).assign(taught=taught))
-transfer = pd.concat([*parts, table[table["judge_id"].isin(["warm", "exact"])].assign(taught="both")])
+lessons = {"injected": ("injected", "coverage"), "natural": ("natural", "coverage"), "with synthetic": ()}
+parts, learners["judges"] = [table.assign(taught="both")], ("warm", "exact")
+for taught, groups in lessons.items():
+    if taught == "with synthetic" or any(e.group == taught for e in everything):
+        alone = compare.compare(everything, features, settings=replace(settings, groups=groups), **learners)
+        parts.append(summaries.comparison(alone, draws=draws).assign(taught=taught))
+transfer = pd.concat(parts).query("judge_id in ['warm', 'exact']")
 tables.save(transfer, shown, "transfer", caption="Localization by the kind of error that was learned from.")
 display(transfer[["taught", "kind", "judge_id", "processbench_f1", "exact", "clean_accuracy", "auroc"]])
 

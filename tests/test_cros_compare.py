@@ -105,6 +105,22 @@ def test_more_problems_teach_more(made_up):
     assert curve["processbench_f1"].iloc[0] < curve["processbench_f1"].iloc[1]
 
 
+def test_processes_change_nothing(made_up):
+    options = {"settings": SETTINGS, "folds": 3, "rotations": [0, 1], "seeds": (0,), "judges": ("warm",)}
+    alone, together = (compare(*made_up[1:], **options, workers=n) for n in (1, 2))
+    for task, frame in alone.frames.items():
+        pd.testing.assert_frame_equal(frame, together.frames[task])
+    assert alone.heads.keys() == together.heads.keys()
+
+
+def test_pairs_count_the_chains_that_only_one_judge_gets_right(found):
+    (row,) = summaries.pairs(found, ["exact", "chance"]).to_dict("records")
+    outcomes = summaries.right(found.frames["localization"])
+    assert row["only_a"] == (outcomes["exact"] & ~outcomes["chance"]).sum() > 10
+    assert row["only_b"] == (outcomes["chance"] & ~outcomes["exact"]).sum()
+    assert row["n"] == len(outcomes) and row["p_exact"] == row["p_holm"] < 0.001
+
+
 def test_share_needed_is_interpolated():
     curve = pd.DataFrame(
         {

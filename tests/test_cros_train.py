@@ -8,7 +8,7 @@ import torch
 
 from c2faith.cros import experiment, train
 from c2faith.cros.batches import batch_of, usable
-from c2faith.cros.examples import Example, Split, fold_of, split, with_prefixes
+from c2faith.cros.examples import Example, Split, fold_of, split
 from c2faith.cros.features import SCALARS, StepFeatures
 from c2faith.cros.heads import Projection
 from c2faith.cros.trained import TrainedHead, best_threshold
@@ -179,22 +179,30 @@ def test_unseen_chains_are_counted_and_never_called_clean(parts):
     assert reading.score() is None
 
 
-def test_prefixes_end_at_the_error_or_anywhere():
-    faulty, _ = made_up("a", 2)
-    clean, _ = made_up("b", -1)
-    examples, chains = with_prefixes([faulty, clean], [torch.arange(6.0)[:, None]] * 2, seed=0)
-    assert [e.item_id for e in examples] == ["a", "b", "a~prefix", "b~prefix"]
-    assert examples[2].steps == faulty.steps[:3]
-    assert chains[2][:, 0].tolist() == [0, 1, 2]
-    assert 1 <= len(chains[3]) == len(examples[3].steps) <= 6
-
-
-def test_a_projection_whitens_the_steps_it_was_fitted_to(parts):
+def test_a_projections_components_are_uncorrelated_in_falling_order(parts):
     chosen, features = parts
     chains = [features[e.written] for e in chosen.train]
     projected = torch.cat([Projection.fit(chains, 4)(chain) for chain in chains])[:, :4]
     covariance = projected.T.cov()
-    torch.testing.assert_close(covariance, torch.eye(4), atol=0.1, rtol=0)
+    variances = covariance.diagonal()
+    assert (variances.diff() < 0).all()
+    torch.testing.assert_close(float(variances.mean()), 1.0, atol=0.05, rtol=0)
+    torch.testing.assert_close(covariance, variances.diag(), atol=0.1, rtol=0)
+
+
+def test_a_step_is_also_described_by_what_sets_it_apart_from_those_before(parts):
+    chain = parts[1][parts[0].train[0].written]
+    features = Projection.fit([chain], 2)(chain)
+    steps, apart = features.chunk(2, -1)
+    torch.testing.assert_close(apart[0], steps[0])
+    torch.testing.assert_close(apart[3], steps[3] - steps[:3].mean(0))
+
+
+def test_a_hazard_does_not_depend_on_what_follows(parts):
+    judge = experiment.Trainer(*parts, SETTINGS, seed=0).untrained()
+    chain = parts[1][parts[0].train[0].written]
+    whole, cut = judge.read([chain, StepFeatures(chain.states[:3], chain.scalars[:3], 3)])
+    np.testing.assert_allclose(whole.hazards[:3], cut.hazards, rtol=1e-6)
 
 
 def test_a_saved_head_reads_alike(parts, tmp_path):

@@ -78,6 +78,7 @@ def _tune(options: argparse.Namespace) -> None:
         recipe=Recipe(
             "exact",
             updates=options.updates,
+            optimizer="adamw",
             learning_rate=options.learning_rate or (1e-4 if options.mode == "lora" else 1e-5),
             batch_size=options.batch * accelerator.num_processes,
             seed=options.seed,

@@ -91,7 +91,7 @@ def batch_of(
 ) -> Batch:
     """All examples in one batch; the features of each are what was seen of it.
 
-    Faulty and clean chains weigh the same within their group, and groups as they are large.
+    Groups weigh the same, and so do faulty and clean chains within a group; a chain weighs 1 on average.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def batch_of(
     missing, scores = torch.zeros(n, longest), torch.zeros(n, 5)
     located, counted = torch.zeros(n), torch.zeros(n)
     kinds = Counter((e.group, e.target >= 0) for e in examples if e.target is not None)
-    groups = Counter(e.group for e in examples if e.target is not None)
+    groups = {group for group, _ in kinds}
+    located_rows = sum(kinds.values())
     for row, (example, chain) in enumerate(zip(examples, chains, strict=True)):
         seen = len(chain)
         if example.target is not None:
@@ -118,7 +119,7 @@ def batch_of(
             rewards[row, :seen], rewards[row, -1] = torch.tensor(table[:seen]), table[-1]
             truth[row] = example.target
             classes = sum(group == example.group for group, _ in kinds)
-            located[row] = groups[example.group] / classes / kinds[example.group, example.target >= 0]
+            located[row] = located_rows / len(groups) / classes / kinds[example.group, example.target >= 0]
         if example.missing is not None and seen == len(example.steps):
             missing[row, :seen] = torch.tensor(example.missing)
             table = score_rewards(4 * seen / (seen + sum(example.missing)))

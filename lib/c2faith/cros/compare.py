@@ -7,8 +7,7 @@ resample chains and what seeds differ in stays within one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
+from c2faith.cros import parallel
 from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example, split
 from c2faith.cros.experiment import JUDGES, Settings, Trainer
@@ -34,10 +33,10 @@ RARE = -8.0  # a hazard logit so low that which step is likeliest depends on its
 class Surprisal(nn.Module):
     """No training: a step is the more suspect the more its tokens surprised the model, on average."""
 
-    def forward(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Hazard logits that rise with the mean surprisal; nothing is ever missing."""
-        column = features.shape[-1] - len(SCALARS) + SCALARS.index("surprisal_mean")
-        return RARE + features[..., column], torch.full(mask.shape, RARE)
+        column = features.shape[-1] // 2 - len(SCALARS) + SCALARS.index("surprisal_mean")
+        return RARE + features[..., column], torch.full(features.shape[:-1], RARE)
 
 
 @dataclass
@@ -76,6 +75,7 @@ def compare(
     seeds: Sequence[int] = (0, 1, 2),
     judges: Sequence[str] = ALL,
     folder: Path | None = None,
+    workers: int = 1,
     label: str = "training judges",
 ) -> Comparison:
     """Train and test the judges, each problem tested by heads that never saw it.
@@ -88,29 +88,57 @@ def compare(
         Problems are dealt into `folds`; each rotation tests one of them, by default all in turn.
     folder : Path, optional
         Where checkpoints are kept: an interrupted comparison goes on where it stopped.
+    workers : int
+        Processes that train at the same time; the result does not depend on it.
     """
-    found, rows, steps, logs = Comparison(), [], [], []
     turns = [(k, seed) for k in (range(folds) if rotations is None else rotations) for seed in seeds]
-    for rotation, seed in tqdm(turns, label, mininterval=2):
-        parts = split(examples, rotation, folds)
-        place = folder / f"rotation{rotation}-seed{seed}" if folder else None
-        with _one_thread():
-            trainer = Trainer(parts, features, settings, seed, folder=place)
-            trained = {name: _trained(trainer, name) for name in judges if name != "chance"}
-        found.unseen = max(found.unseen, trainer.unseen)
-        if "chance" in judges:
-            rows += _guesses(parts.test, seed)
-        for name, (head, log) in trained.items():
-            found.heads[name, seed, rotation] = head
-            logs += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in log]
-            answers, doubts = judged(
-                name, seed, parts.test, head.read([features[e.written] for e in parts.test]), head
-            )
-            rows += answers
-            steps += doubts
+    common = (examples, features, settings, {"folds": folds, "judges": tuple(judges), "folder": folder})
+    found, rows, steps, logs = Comparison(), [], [], []
+    for part in parallel.over(_turn, common, turns, workers=workers, label=label):
+        found.unseen = max(found.unseen, part.unseen)
+        found.heads |= part.heads
+        rows += part.rows
+        steps += part.steps
+        logs += part.log
     found.frames = by_task(rows)
     found.steps, found.log = pd.DataFrame(steps), pd.DataFrame(logs)
     return found
+
+
+@dataclass
+class _Part:
+    """What one rotation and seed adds to a comparison."""
+
+    rows: list[Row] = field(default_factory=list)
+    steps: list[Row] = field(default_factory=list)
+    log: list[Row] = field(default_factory=list)
+    heads: dict[tuple[str, int, int], TrainedHead] = field(default_factory=dict)
+    unseen: int = 0
+
+
+def _turn(
+    examples: Sequence[Example],
+    features: Mapping[Written, StepFeatures],
+    settings: Settings,
+    options: Mapping[str, Any],
+    turn: tuple[int, int],
+) -> _Part:
+    (rotation, seed), judges, folder = turn, options["judges"], options["folder"]
+    parts = split(examples, rotation, options["folds"])
+    place = folder / f"rotation{rotation}-seed{seed}" if folder else None
+    trainer = Trainer(parts, features, settings, seed, folder=place)
+    part = _Part(unseen=trainer.unseen)
+    if "chance" in judges:
+        part.rows += _guesses(parts.test, seed)
+    readable = [features[e.written] for e in parts.test]
+    for name in (name for name in judges if name != "chance"):
+        head, log = _trained(trainer, name)
+        part.heads[name, seed, rotation] = head
+        part.log += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in log]
+        answers, doubts = judged(name, seed, parts.test, head.read(readable), head)
+        part.rows += answers
+        part.steps += doubts
+    return part
 
 
 def by_task(rows: Sequence[Row]) -> dict[str, pd.DataFrame]:
@@ -129,17 +157,6 @@ def judged(
         if example.group in ("injected", "natural"):
             steps += _step_rows(name, seed, example, reading)
     return rows, steps
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Heads are so small that several threads would mostly wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _trained(trainer: Trainer, name: str) -> tuple[TrainedHead, list[dict[str, float]]]:

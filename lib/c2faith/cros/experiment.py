@@ -25,6 +25,8 @@ from c2faith.cros.train import Recipe, Run, train
 from c2faith.cros.trained import Reading, TrainedHead, best_threshold
 from c2faith.records import sha256
 
+LINEAR = {"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 0.03}  # how heads on frozen features train
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -44,9 +46,9 @@ class Settings:
 
     components: int = 128
     hidden: int = 0
-    dropout: float = 0.1
-    warm: Recipe = field(default_factory=lambda: Recipe("warm"))
-    tuned: Recipe = field(default_factory=lambda: Recipe("exact"))
+    dropout: float = 0.0
+    warm: Recipe = field(default_factory=lambda: Recipe("warm", **LINEAR))
+    tuned: Recipe = field(default_factory=lambda: Recipe("exact", **LINEAR))
     groups: tuple[str, ...] = ()
     share: float = 1.0
 
@@ -146,7 +148,7 @@ class OnBatch(nn.Module):
         self.head = head
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.head(batch.inputs, batch.mask)
+        return self.head(batch.inputs)
 
 
 def _share(examples: Sequence[Example], share: float, seed: int) -> list[Example]:

@@ -13,6 +13,7 @@ from c2faith.cros.features import StepFeatures
 class Projection(nn.Module):
     """Standardized scalars beside the leading principal components of the standardized states.
 
+    Each step is described by these numbers and by how they differ from their mean over the steps before it.
     Fitted without labels, on the training problems' steps, and fixed from then on.
     """
 
@@ -25,7 +26,7 @@ class Projection(nn.Module):
 
     @property
     def n_features(self) -> int:
-        return self.components.shape[1] + len(self.scalar_scale)
+        return 2 * (self.components.shape[1] + len(self.scalar_scale))
 
     @classmethod
     def fit(cls, chains: Sequence[StepFeatures], n_components: int, seed: int = 0) -> Projection:
@@ -54,15 +55,17 @@ class Projection(nn.Module):
         """Features of a chain's steps, shape (n_seen, n_features)."""
         states = (chain.states.flatten(1).to(self.components.dtype) - self.state_center) @ self.components
         scalars = (chain.scalars - self.scalar_center) / self.scalar_scale
-        return torch.cat([states, scalars.clamp(-5, 5)], -1).clamp(-10, 10)
+        steps = torch.cat([states, scalars.clamp(-5, 5)], -1).clamp(-10, 10)
+        count = torch.arange(len(steps), device=steps.device).clamp_min(1)[:, None]
+        before = (steps.cumsum(0) - steps) / count
+        return torch.cat([steps, steps - before], -1)
 
 
 class StepHead(nn.Module):
     """Hazard and gap logits of every step, one function shared by all positions.
 
-    Each step is judged by its own features and by how they differ from the mean of the steps before it. What
-    follows a step does not enter, as it does not enter the language model's reading, so that a step's hazard is
-    the same whether the chain goes on or not. There is no positional input: the head cannot learn where errors
+    What follows a step does not enter, as it does not enter the language model's reading, so that a step's hazard
+    is the same whether the chain goes on or not. There is no positional input: the head cannot learn where errors
     tend to be put.
 
     Parameters
@@ -76,24 +79,13 @@ class StepHead(nn.Module):
 
     def __init__(self, n_features: int, hidden: int = 0, dropout: float = 0.2) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(2 * n_features, hidden), nn.GELU()) if hidden else nn.Identity()
+        self.body = nn.Sequential(nn.Linear(n_features, hidden), nn.GELU()) if hidden else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.outputs = nn.Linear(hidden or 2 * n_features, 2)
+        self.outputs = nn.Linear(hidden or n_features, 2)
         if not hidden:
             nn.init.zeros_(self.outputs.weight)
 
-    def forward(self, features: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Hazard logits and gap logits, each of shape (batch, n_steps).
-
-        Parameters
-        ----------
-        features : Tensor, shape (batch, n_steps, n_features)
-        mask : Tensor of bool, shape (batch, n_steps)
-            True where there is a step.
-        """
-        features = features * mask[..., None]
-        count = torch.arange(features.shape[1], device=features.device).clamp_min(1)[:, None]
-        before = (features.cumsum(1) - features) / count
-        seen = torch.cat([features, features - before], -1)
-        hazard, gap = self.outputs(self.dropout(self.body(seen))).unbind(-1)
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Hazard and gap logits, each of shape (batch, n_steps), of features (batch, n_steps, n_features)."""
+        hazard, gap = self.outputs(self.dropout(self.body(features))).unbind(-1)
         return hazard, gap

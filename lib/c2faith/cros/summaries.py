@@ -151,11 +151,17 @@ def learning_curve(
             label=f"{share:.0%} of the problems",
             **options,
         )
-        frame = found.frames["localization"]
-        for (seed, natural), rows in frame.groupby(["seed", frame["kind"] == "natural"]):
-            table = metrics.localization(rows, natural=natural, draws=2)
-            kept = table[["judge_id", "processbench_f1", "exact", "clean_accuracy"]]
-            made.append(kept.assign(kind="natural" if natural else "injected", share=share, seed=seed))
+        made.append(by_seed(found, share))
+    return pd.concat(made, ignore_index=True)
+
+
+def by_seed(found: Comparison, share: float) -> pd.DataFrame:
+    """A point of a learning curve: what `learning_curve` gives, of one comparison."""
+    made, frame = [], found.frames["localization"]
+    for (seed, natural), rows in frame.groupby(["seed", frame["kind"] == "natural"]):
+        table = metrics.localization(rows, natural=natural, draws=2)
+        kept = table[["judge_id", "processbench_f1", "exact", "clean_accuracy"]]
+        made.append(kept.assign(kind="natural" if natural else "injected", share=share, seed=seed))
     return pd.concat(made, ignore_index=True)
 
 

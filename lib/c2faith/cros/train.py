@@ -33,11 +33,15 @@ class Recipe:
     objective : {"warm", "exact", "sampled"}
         Cross-entropy of the right verdict (and the likelihood of the removed steps' counts); the exact gradient
         of the expected reward; or GRPO's sampled estimate of it with `group` verdicts a chain.
+    optimizer : {"adamw", "sgd"}
+        ``sgd`` (momentum 0.9) suits linear heads: it follows the strong components first and so, stopped early,
+        acts like a ridge, where AdamW moves along faint and strong ones alike.
     entropy, kl : float
         Weights of the verdicts' entropy, and of their divergence from the policy that training began with.
     """
 
     objective: Objective
+    optimizer: Literal["adamw", "sgd"] = "adamw"
     updates: int = 200
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
@@ -153,7 +157,7 @@ def train(
     """
     trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
     key = sha256([asdict(recipe), n_examples, select, {name: list(p.shape) for name, p in trained.items()}])
-    optimizer = torch.optim.AdamW(trained.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    optimizer = _optimizer(recipe, list(trained.values()))
     run = _resume(checkpoint, key, trained, optimizer)
     wrapped, share, main = module, slice(None), True
     if accelerator is not None:
@@ -188,6 +192,13 @@ def train(
     bar.close()
     _restore(trained, run.best_state)
     return run
+
+
+def _optimizer(recipe: Recipe, parameters: list[Tensor]) -> torch.optim.Optimizer:
+    options = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(parameters, momentum=0.9, **options)
+    return torch.optim.AdamW(parameters, **options)
 
 
 def _drawn(recipe: Recipe, update: int, n_examples: int) -> list[int]:

@@ -83,7 +83,7 @@ class TrainedHead:
         for start in range(0, len(chains), 256):
             part = chains[start : start + 256]
             inputs, mask = stack([self.projection(chain) for chain in part])
-            hazard, gap = self.head(inputs, mask)
+            hazard, gap = self.head(inputs)
             readings += readings_of(hazard, gap, mask, [chain.n_steps for chain in part])
         return readings
 

@@ -41,7 +41,7 @@ class ReadingHead(nn.Module):
         for example, layout, reading in zip(examples, layouts, self.encoder.forward(layouts), strict=True):
             tokens = self.encoder.tokenizer.convert_ids_to_tokens(list(layout.ids))
             chains.append(self.projection(pool(reading, layout, example.written, tokens)))
-        return self.head(*stack(chains))
+        return self.head(stack(chains)[0])
 
 
 def tune(
