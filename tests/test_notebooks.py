@@ -3,9 +3,10 @@
 import nbformat
 import pytest
 
-from c2faith import notebooks, paths
+import tiny_encoder
+from c2faith import dataset, frames, notebooks, paths
 from c2faith.__main__ import main
-from c2faith.records import InputError
+from c2faith.records import InputError, read_json, sha256_file
 
 
 @pytest.fixture
@@ -111,3 +112,28 @@ def test_the_pipeline_runs_on_a_small_run(home):
             if output.output_type == "error"
         ]
         assert not errors
+
+
+@pytest.mark.slow
+def test_a_judge_is_trained_recorded_and_asked(home, monkeypatch):
+    monkeypatch.setattr(paths, "FROZEN", home / "frozen")
+    model = tiny_encoder.save(home / "tiny", context=1024)
+    dataset.write(dataset.build("synthetic", limit=9), paths.run_dir("small"))
+    small = {"run": "small", "model": model, "max_tokens": 900, "folds": 3, "seeds": 1, "workers": 1, "draws": 50}
+    quick = {"extra": 1, "synthetic": 3, "warm_updates": 2, "updates": 2}
+    arguments = [word for pair in (small | quick).items() for word in ("-p", "{}={}".format(*pair))]
+    assert main(["notebook", "04_cros_rl", *arguments]) == 0
+    tables = {path.stem for path in (paths.figures_dir("small") / "cros").glob("*.csv")}
+    assert tables == {"comparison", "other_tasks", "pairs", "learning_curves", "transfer"}
+    assert main(["judge", "--run", "small", "--judge", "cros/small"]) == 0
+    assert main(["freeze", "--run", "small", "--judges", "cros-small"]) == 0
+    kept = paths.frozen_dir("small") / "cros"
+    assert {path.name for path in kept.iterdir()} == {
+        "config.json",
+        "log.jsonl",
+        *(f"head-{i}.safetensors" for i in range(3)),
+    }
+    files = read_json(paths.frozen_dir("small") / "record.json")["cros-small"]["files"]
+    assert files["cros/head-0.safetensors"] == sha256_file(kept / "head-0.safetensors")
+    live = frames.load_frames("small", reference="retention")["localization"]
+    assert len(live) == 18 and set(live["status"]) <= {"ok", "length"}

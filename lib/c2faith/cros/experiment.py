@@ -23,7 +23,7 @@ from c2faith.cros.heads import Projection, StepHead
 from c2faith.cros.policy import entropy, expected_reward, score_log_probs, verdict_log_probs
 from c2faith.cros.train import Recipe, Run, train
 from c2faith.cros.trained import Reading, TrainedHead, best_threshold
-from c2faith.records import sha256
+from c2faith.records import InputError, sha256
 
 LINEAR = {"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 0.03}  # how heads on frozen features train
 
@@ -83,7 +83,9 @@ class Trainer:
     ) -> None:
         self.settings, self.seed, self.features, self.folder = settings, seed, features, folder
         self.unseen = 0
-        training, chains = self._seen(_share(split.train, settings.share, seed))
+        training, chains = self._seen(_share(self._chosen(split.train), settings.share, seed))
+        if not training:
+            raise InputError("no training chain fits into the context: give more MAX_TOKENS or more problems")
         self.projection = Projection.fit(chains, settings.components, seed)
         inputs = [self.projection(chain) for chain in chains]
         self.batches = {
@@ -91,15 +93,17 @@ class Trainer:
             "exact_only": batch_of(training, inputs, exact_only=True),
             "random": batch_of(training, inputs, random_seed=seed),
         }
-        self.held, chains = self._seen(split.development)
+        self.held, chains = self._seen(self._chosen(split.development))
         self.held_batch = batch_of(self.held, [self.projection(chain) for chain in chains])
         self._start: StepHead | None = None
 
+    def _chosen(self, examples: Sequence[Example]) -> list[Example]:
+        return [e for e in examples if not self.settings.groups or e.group in self.settings.groups]
+
     def _seen(self, examples: Sequence[Example]) -> tuple[list[Example], list[StepFeatures]]:
-        """Examples of the chosen groups whose seen part says something, with their features."""
-        chosen = [e for e in examples if not self.settings.groups or e.group in self.settings.groups]
-        kept = [e for e in chosen if usable(e, self.features[e.written].n_seen)]
-        self.unseen += len(chosen) - len(kept)
+        """Examples whose seen part says something, with their features."""
+        kept = [e for e in examples if usable(e, self.features[e.written].n_seen)]
+        self.unseen += len(examples) - len(kept)
         return kept, [self.features[e.written] for e in kept]
 
     def untrained(self) -> TrainedHead:
