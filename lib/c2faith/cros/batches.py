@@ -50,12 +50,12 @@ class Batch:
 
     def select(self, indices: Sequence[int]) -> Batch:
         """The rows with these indices, padded no further than they need."""
-        picked = {entry.name: getattr(self, entry.name)[indices] for entry in fields(self)}
-        longest = int(picked["mask"].sum(-1).max())
-        last = picked["rewards"][:, -1:]
-        picked |= {name: picked[name][:, :longest] for name in ("inputs", "mask", "missing")}
-        picked["rewards"] = torch.cat([picked["rewards"][:, :longest], last], -1)
-        return Batch(**picked)
+        rows = torch.as_tensor(indices)
+        longest = int(self.mask[rows].sum(-1).max())
+        padded = {name: getattr(self, name)[:, :longest][rows] for name in ("inputs", "mask", "missing")}
+        rewards = torch.cat([self.rewards[:, :longest], self.rewards[:, -1:]], -1)[rows]
+        others = ("truth", "weight", "score_rewards", "gap_weight")
+        return Batch(**padded, rewards=rewards, **{name: getattr(self, name)[rows] for name in others})
 
     def to(self, device: torch.device) -> Batch:
         """The same on another device; inputs that are no tensor stay as they are."""

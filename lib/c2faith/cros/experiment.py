@@ -37,7 +37,8 @@ class Settings:
     components, hidden, dropout
         Of the projection and the head.
     warm, tuned : Recipe
-        The warm start, and what every policy gradient (and the longer warm start) goes on with.
+        The warm start, and what every policy gradient (and the longer warm start) goes on with; its `kl` holds
+        for the judge ``anchored`` alone.
     groups : tuple of str, or empty
         Groups of examples to train on and choose thresholds with; all of them if empty.
     share : float
@@ -58,6 +59,7 @@ JUDGES = {
     "warm": ("warm", "shaped"),
     "exact": ("exact", "shaped"),
     "exact-only": ("exact", "exact_only"),
+    "anchored": ("exact", "shaped"),  # the only one whose divergence from the warm start costs `tuned.kl`
     "sampled": ("sampled", "shaped"),
     "random": ("exact", "random"),
 }
@@ -120,7 +122,8 @@ class Trainer:
             self._train(self._start, replace(self.settings.warm, seed=self.seed), "shaped", "start")
         objective, reward = JUDGES[name]
         head = copy.deepcopy(self._start)
-        run = self._train(head, replace(self.settings.tuned, objective=objective, seed=self.seed), reward, name)
+        tuned = self.settings.tuned if name == "anchored" else replace(self.settings.tuned, kl=0.0)
+        run = self._train(head, replace(tuned, objective=objective, seed=self.seed), reward, name)
         return self.finished(head), run
 
     def _train(self, head: StepHead, recipe: Recipe, reward: str, name: str) -> Run:
