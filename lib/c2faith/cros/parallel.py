@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -41,8 +44,16 @@ def over(
 
 def _begin(blob: bytes) -> None:
     global _common  # noqa: PLW0603 - a worker's only state, set once as it starts
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     torch.set_num_threads(1)
     _common = pickle.loads(blob)
+
+
+def _end_with(parent: int) -> None:
+    """End this worker once its parent is gone: a killed notebook leaves nothing behind that eats memory."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _call(function: Callable[..., Any], turn: Any) -> bytes:

@@ -1,0 +1,55 @@
+"""Many turns in several processes: same results, and no worker outlives whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from c2faith.cros import parallel
+
+CHILD = """
+import os, sys, time
+from c2faith.cros import parallel
+def main():
+    for pid in parallel.over(wait, (), [0, 60], workers=2, label=""):
+        print(pid, flush=True)
+def wait(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_turns_come_back_in_order_from_one_process():
+    assert list(parallel.over(pow, (2,), [3, 1, 2], workers=1, label="")) == [8, 2, 4]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="asks Linux which processes there are")
+def test_workers_end_with_their_parent(tmp_path):
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    worker = int(child.stdout.readline())
+    child.kill()
+    child.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and _alive(worker):
+        time.sleep(0.1)
+    try:
+        assert not _alive(worker)
+    finally:
+        if _alive(worker):
+            os.kill(worker, signal.SIGKILL)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().split(") ")[1][0] != "Z"
