@@ -74,7 +74,7 @@ def log_odds(
     counts = [Counter(phrase for text in texts for phrase in phrases(text, longest)) for texts in (first, second)]
     names = ["word", "count_first", "count_second", "log_odds", "z", "p_holm"]
     words = sorted(word for word, count in (counts[0] + counts[1]).items() if count >= fewest)
-    if not words or not all(counts):
+    if len(words) < 2 or not all(counts):
         return pd.DataFrame(columns=names)
     y = np.array([[count[word] for word in words] for count in counts], dtype=float)
     totals = np.array([[sum(count.values())] for count in counts], dtype=float)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from c2faith.figures import style
 from c2faith.figures.style import FAINT, INK, MUTED, PAGE
@@ -34,8 +35,11 @@ def learning_curves(curve: pd.DataFrame, problems: int) -> Figure:
             at, look = found.index * problems, looks[judge]
             panel.plot(at, found["mean"], label=look.label, **look.line)
             panel.fill_between(at, found["min"], found["max"], color=look.colour, alpha=0.15, linewidth=0)
-        panel.set(xscale="log", xlabel=f"training problems ({kind} errors)", ylim=(0, None))
-    axes[0, 0].set_ylabel("ProcessBench F1")
+        counts = sorted(curve["share"].unique() * problems)
+        panel.set(xscale="log", xlabel=f"training problems ({kind} errors)")
+        panel.set_xticks(counts, [f"{count:.0f}" for count in counts])
+        panel.xaxis.set_minor_locator(NullLocator())
+    axes[0, 0].set(ylabel="ProcessBench F1", ylim=(0, None))
     axes[0, -1].legend(loc="lower right")
     return figure
 

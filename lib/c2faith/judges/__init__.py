@@ -82,7 +82,10 @@ def make(name: str, **edge: Any) -> Judge:
             f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(PROVIDERS)}, or give BASE_URL"
         )
     given = {key: value for key, value in edge.items() if value is not None}
-    judge = importlib.import_module(f"c2faith.judges.{module}").from_config(config, **given)
+    try:
+        judge = importlib.import_module(f"c2faith.judges.{module}").from_config(config, **given)
+    except ModuleNotFoundError as error:
+        raise InputError(f"judge {name!r} needs the package {error.name}: make env-full installs it") from error
     judge.config = config
     return judge
 

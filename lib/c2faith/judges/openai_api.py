@@ -119,7 +119,10 @@ class OpenAIJudge:
     def limit_spending(self, dollars: float) -> None:
         """Start no call that might take what is spent from now on past so many dollars."""
         if self.prices is None:
-            raise InputError(f"MAX_COST: judge {self.judge_id} has no prices; add them to its YAML")
+            raise InputError(
+                f"MAX_COST: judge {self.judge_id} has no prices; copy data/judges/gpt-4.1.yaml, put your model and "
+                "its prices there, and name that YAML as JUDGE"
+            )
         self._warned_of_budget = False
         self.budget = pricing.Budget(dollars, self.prices, batch=self.batched)
 

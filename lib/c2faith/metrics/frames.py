@@ -30,7 +30,10 @@ def checked(frame: pd.DataFrame, task: str) -> pd.DataFrame:
     pending = frame.loc[frame["status"].isin(PENDING), "judge_id"].value_counts()
     if len(pending):
         counts = ", ".join(f"{count} of {judge}" for judge, count in sorted(pending.items()))
-        raise InputError(f"{task}: items still pending ({counts}); run the judging again to finish them")
+        raise InputError(
+            f"{task}: items still pending ({counts}); run the judging again to finish "
+            "them, or leave the judge out: JUDGES=the,others"
+        )
     twice = frame.duplicated(["judge_id", "item_id"])
     if twice.any():
         row = frame[twice].iloc[0]

@@ -238,7 +238,8 @@ def costs(totals: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> pd.DataFr
     table = totals.assign(worth=[found.get(pair, np.nan) for pair in pairs])
     table.attrs = {
         "caption": "Cost and quality by judge and task, over all attempts recorded. US$ is 0 for judges that "
-        "run offline and empty where prices are unknown; seconds are of single calls. Worth: "
+        "run offline and empty where prices are unknown; seconds are of single calls, a local model's "
+        "the mean of a batch. Worth: "
         "balanced accuracy (detection), exact match (localization), order accuracy across levels "
         "(coverage).",
         "keys": ["judge_id", "task"],

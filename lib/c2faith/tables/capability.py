@@ -17,7 +17,8 @@ _PAPER_FORM = (("percent", "high"), ("percent", "high"), ("number3", "high"), ("
 _FAIR_FORM = (("percent", "high"), ("percent", "high"), ("percent", "high"), ("number2", "low"))
 RULE = (
     "Mean rank: over the four rows above it, ties sharing theirs; an undefined value (a constant score has no ρ) "
-    "ranks last, and a judge that was not put to every task has none. Overall rank: the order of mean ranks."
+    "ranks last, and a judge that was not put to every task has none "
+    "and takes no place; published judges and this run's are ranked apart. Overall rank: the order of mean ranks."
 )
 
 
@@ -109,11 +110,12 @@ def _printed() -> pd.DataFrame:
 def _block(values: pd.DataFrame, asked: pd.Series, forms: Sequence[tuple[str, str]], name: str) -> pd.DataFrame:
     """Rows of values, then their mean rank and the overall rank; none for a judge that was not asked all."""
     sign = {"high": lambda row: -row, "low": lambda row: row, "zero": np.abs}
+    complete = values.loc[:, asked]  # a judge that has no rank takes no place either
     ranks = [
         rankdata(sign[best](row).fillna(np.inf))
-        for (_, row), (_, best) in zip(values.iterrows(), forms, strict=True)
+        for (_, row), (_, best) in zip(complete.iterrows(), forms, strict=True)
     ]
-    mean = pd.Series(np.mean(ranks, axis=0), values.columns).where(asked)
+    mean = pd.Series(np.mean(ranks, axis=0), complete.columns).reindex(values.columns)
     block = values.assign(writer=[form[0] for form in forms], best=[form[1] for form in forms])
     block.loc[f"Mean rank ({name})"] = {**mean, "writer": "number2", "best": "low"}
     block.loc[f"Overall rank ({name})"] = {**mean.rank(method="min"), "writer": "count", "best": "low"}
