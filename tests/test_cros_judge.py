@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import tiny_encoder
-from c2faith import dataset, frames, judges, judging, verdicts
+from c2faith import dataset, frames, judges, judging, paths, verdicts
 from c2faith.cros import judge as cros_judge
 from c2faith.cros.encoder import Encoder
 from c2faith.cros.examples import fold_of
@@ -122,3 +122,17 @@ def test_a_chain_is_rewarded_by_what_the_judge_makes_of_its_steps(judge, small):
     (reading,) = judge.read([(chain.question, chain.steps)])
     (earned,) = chain_reward(judge)(["\n\n".join(chain.steps)], question=[chain.question])
     assert earned == pytest.approx(np.log1p(-reading.hazards).mean() + reading.coverage / 8, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_the_recorded_judge_rewards_clean_chains_above_their_perturbed_twins(smollm2_folder, home):
+    """Cross-fitted: each problem is read by the head that never saw it."""
+    rows = dataset.build("champ", limit=12)
+    recorded = cros_judge.CrosJudge("cros", paths.FROZEN / "champ" / "cros", model=str(smollm2_folder))
+    chains = {chain.chain_id: chain for chain in rows.chains}
+    reward = chain_reward(recorded)
+    pairs = [(chains[row.chain_id], row.steps) for row in rows.causality]
+    texts = ["\n\n".join(steps) for chain, perturbed in pairs for steps in (chain.steps, perturbed)]
+    earned = reward(texts, question=[chain.question for chain, _ in pairs for _ in range(2)])
+    gaps = np.subtract(earned[::2], earned[1::2])
+    assert len(gaps) == 12 and (gaps > 0).sum() >= 8 and gaps.mean() > 0

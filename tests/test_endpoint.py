@@ -4,7 +4,7 @@ import pytest
 
 from c2faith import judges
 from c2faith.judges import openai_api, sharding
-from c2faith.judges.base import Query
+from c2faith.judges.base import Query, Reply
 from c2faith.judges.endpoint import AZURE_API_VERSION, Endpoint, environment, find
 from c2faith.records import InputError
 
@@ -149,3 +149,35 @@ def test_shards_are_disjoint_and_whole():
 def test_a_shard_that_is_none_is_refused(part):
     with pytest.raises(InputError, match="k/n"):
         sharding.shard([], part)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[::1", "http://127.0.0.1:abc/v1", "http://127.0.0.1:99999/v1", "localhost:1"]
+)
+def test_an_address_that_is_none_is_one_line(address):
+    with pytest.raises(InputError, match="BASE_URL: no http address"):
+        find("server", {}, address)
+
+
+@pytest.mark.parametrize("key", ["sk-a\rb", "sk-ä"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(key):
+    with pytest.raises(InputError, match="OPENAI_API_KEY: holds characters") as refused:
+        find("server", {"OPENAI_API_KEY": key}, "http://localhost/v1")
+    assert "sk-" not in str(refused.value)
+
+
+def test_a_key_that_a_server_sends_back_is_taken_out_everywhere():
+    found = find("server", {"OPENAI_API_KEY": "sk-SECRET-123456\n"}, "http://localhost/v1")
+    echo = "key sk-SECRET-123456"
+    reply = found.redacted(Reply(echo, model=echo, extra={"refusal": echo, "retries": 2}))
+    assert reply == Reply("key [key]", model="key [key]", extra={"refusal": "key [key]", "retries": 2})
+
+
+@pytest.mark.parametrize(
+    "text", ["judge_id: ../../esc", "judge_id: 5", "judge_id: a\nparameters: [1]", "judge_id: a\ntasks: detection"]
+)
+def test_a_description_that_is_none_is_one_line(tmp_path, text):
+    path = tmp_path / "judge.yaml"
+    path.write_text(f"provider: openai\nmodel: m\n{text}\n")
+    with pytest.raises(InputError, match=r"judge_id|parameters|tasks"):
+        judges.read_config(str(path))

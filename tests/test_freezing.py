@@ -1,8 +1,9 @@
 """Recording a run, replaying it, and noticing a table that differs."""
 
+import orjson
 import pytest
 
-from c2faith import dataset, frames, freezing, judges, judging, paths, runs
+from c2faith import dataset, frames, freezing, journal, judges, judging, paths, runs
 from c2faith.plan import plan
 from c2faith.records import InputError, read_json, sha256_file
 
@@ -111,3 +112,37 @@ def test_an_offline_judge_still_says_what_was_recorded(champ, judge_id):
     recorded = {row["prompt_sha256"]: row["text"] for row in frames.replies(RUN, judge_id, "detection")}
     queries = [item.query(judge.fingerprint) for item in plan(champ, "detection")[:40]]
     assert {q.prompt_sha256: reply.text for q, reply in judge.replies(queries)}.items() <= recorded.items()
+
+
+def test_nothing_is_recorded_unless_all_of_it_can_be(recorded):
+    runs.judge_run("small", "middle", part="1/3")
+    with pytest.raises(InputError, match=r"middle/coverage.jsonl: \d+ items are pending"):
+        freezing.freeze("small", ["uniform", "middle"])
+    assert not paths.frozen_dir("small").exists()
+    with pytest.raises(InputError, match="make data"):
+        freezing.freeze("nothing")
+
+
+def test_a_torn_line_is_asked_again(recorded):
+    path = judging.reply_path(paths.run_dir("small"), "uniform", "detection")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    tally = runs.judge_run("small", "uniform")["detection"]
+    assert (tally.items, tally.finished) == (8, 8)
+    assert path.with_suffix(".torn").exists()
+    assert [row["item_id"] for row in journal.read(path)] == [eval_id(line) for line in whole.splitlines()]
+
+
+def eval_id(line):
+    return orjson.loads(line)["item_id"]
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
+def test_a_limit_that_limits_nothing_is_refused(recorded, limit):
+    with pytest.raises(InputError, match="MAX_COST"):
+        runs.judge_run("small", "uniform", max_cost=limit)
+
+
+def test_a_baseline_says_what_it_does_not_answer(recorded):
+    with pytest.raises(InputError, match="a baseline answers detection, localization, coverage, not reference"):
+        runs.judge_run("small", "middle", ["reference"])

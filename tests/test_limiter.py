@@ -144,3 +144,22 @@ def test_usage_of_every_provider_under_our_names():
         name: ours[name] for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
     }
     assert read_usage(None) == {} == read_usage("many")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": {"0": {"message": {"content": "a"}}}},
+        {"choices": [{"message": {"content": {"a": 1}}}]},
+    ],
+)
+def test_a_content_that_is_no_text_is_no_completion(body):
+    assert from_completion(body).kind == "transient"
+
+
+def test_what_a_lying_server_says_of_itself_is_left_out():
+    body = {"choices": [{"message": {"content": "a"}}], "model": {"a": 1}}
+    usage = {"prompt_tokens": -9, "completion_tokens": 2**70, "prompt_tokens_details": [1]}
+    reply = from_completion(body | {"usage": usage}).reply
+    assert (reply.text, reply.model, reply.usage) == ("a", "", {})

@@ -133,7 +133,7 @@ def test_a_judge_is_trained_recorded_and_asked(home, monkeypatch):
         "log.jsonl",
         *(f"head-{i}.safetensors" for i in range(3)),
     }
-    files = read_json(paths.frozen_dir("small") / "record.json")["cros-small"]["files"]
-    assert files["cros/head-0.safetensors"] == sha256_file(kept / "head-0.safetensors")
+    trained = read_json(paths.frozen_dir("small") / "record.json")["cros-small"]["trained"]
+    assert trained["head-0.safetensors"] == sha256_file(kept / "head-0.safetensors")
     live = frames.load_frames("small", reference="retention")["localization"]
     assert len(live) == 18 and set(live["status"]) <= {"ok", "length"}

@@ -8,9 +8,11 @@ import math
 import platform
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from c2faith import journal, judging, paths
+from c2faith import dataset, journal, judging, paths
 from c2faith.frames import SCORED
+from c2faith.plan import plan
 from c2faith.records import InputError, dump, read_json, sha256_file, write_bytes, write_json
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
@@ -32,37 +34,28 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
         If a judge has items pending, is recorded with all its tasks already, or was another one then.
     """
     source, target = paths.run_dir(run), paths.frozen_dir(run)
+    rows = dataset.read(source)
     manifest = (source / "manifest.json").read_bytes()
     if (target / "manifest.json").exists() and (target / "manifest.json").read_bytes() != manifest:
         raise InputError(f"{target}: holds replies to another dataset; record this one under another RUN")
     chosen = judges or sorted(path.parent.name for path in source.glob("replies/*/judge.json"))
     record = read_json(target / "record.json") if (target / "record.json").exists() else {}
+    # All judges are looked through before anything is written.
+    new = {paths.judge_name(judge_id): _to_record(rows, run, judge_id, record.get(judge_id)) for judge_id in chosen}
     written = []
-    for judge_id in chosen:
-        folder, kept = source / "replies" / judge_id, target / "replies" / judge_id
-        known = record.get(judge_id)
-        pinned = judging.read_pin(folder)
-        new = [path for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]]
-        if known and not new:
-            raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
-        if known and judging.read_pin(kept)["fingerprint"] != pinned["fingerprint"]:
-            raise InputError(f"{kept}: {judge_id} was recorded as another model; give this one another name")
-        files = {}
-        for path in new:
-            rows = list(journal.read(path))
-            last = {(row["item_id"], row["prompt_sha256"]): row for row in rows}
-            if pending := sum(not journal.is_final(row) for row in last.values()):
-                raise InputError(f"{path}: {pending} items are pending; finish the run before recording it")
-            copy = kept / path.name
-            write_bytes(copy, b"".join(dump(row) + b"\n" for row in rows))
-            files[path.name] = sha256_file(copy)
-            written.append(copy)
+    for judge_id, journals in new.items():
+        kept, known, files = target / "replies" / judge_id, record.get(judge_id), {}
+        for name, replies in journals.items():
+            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in replies))
+            files[name] = sha256_file(kept / name)
+            written.append(kept / name)
+        pinned = judging.read_pin(source / "replies" / judge_id)
         command = _command(run, judge_id, files)
+        made = {"command": command, "versions": _versions(), "processor": platform.machine()}
         if pinned.get("provider") == "cros":
             copies = _copy_trained(source / "cros", target / "cros")
-            files |= {f"cros/{copy.relative_to(target / 'cros')}": sha256_file(copy) for copy in copies}
+            made["trained"] = {str(copy.relative_to(target / "cros")): sha256_file(copy) for copy in copies}
             written += copies
-        made = {"command": command, "versions": _versions(), "processor": platform.machine()}
         if known:
             known["added"] = [*known.get("added", []), {**made, "files": sorted(files)}]
             known["files"] |= files
@@ -72,6 +65,30 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     write_bytes(target / "manifest.json", manifest)
     write_json(target / "record.json", record)
     return written
+
+
+def _to_record(
+    rows: dataset.Dataset, run: str, judge_id: str, known: dict[str, Any] | None
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a judge's journals that are not recorded yet, by file name, if all of them can be."""
+    folder, target = paths.run_dir(run) / "replies" / judge_id, paths.frozen_dir(run)
+    pinned = judging.read_pin(folder)
+    names = [
+        path.name for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]
+    ]
+    if known and not names:
+        raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
+    if known and judging.read_pin(target / "replies" / judge_id)["fingerprint"] != pinned["fingerprint"]:
+        raise InputError(f"{target}: {judge_id} was recorded as another model; give this one another name")
+    found = {}
+    for name in names:
+        task = name.removesuffix(".jsonl")
+        settled = {key for key, row in journal.latest(folder / name).items() if journal.is_final(row)}
+        items = [item.query(pinned["fingerprint"]) for item in plan(rows, task)]
+        if pending := sum((query.item_id, query.prompt_sha256) not in settled for query in items):
+            raise InputError(f"{folder / name}: {pending} items are pending; finish the run before recording it")
+        found[name] = list(journal.read(folder / name))
+    return found
 
 
 def _copy_trained(source: Path, target: Path) -> list[Path]:

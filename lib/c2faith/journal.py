@@ -130,7 +130,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     """All complete rows of a journal, oldest first; nothing if there is no such file."""
     if not path.exists():
         return
-    for number, row in iter_json_lines(path):
+    for number, row in iter_json_lines(path, torn=True):
         if not isinstance(row, dict) or any(name not in row for name in _REQUIRED):
             raise InputError(f"{path}, line {number}: no journal row ({', '.join(_REQUIRED)} are required)")
         yield row

@@ -48,6 +48,13 @@ def run_name(run: str) -> str:
     return run
 
 
+def judge_name(judge_id: str) -> str:
+    """`judge_id` itself, once it is known to be a plain folder name."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", judge_id):
+        raise InputError(f"judge_id {judge_id!r}: a judge is named by letters, digits, '.', '_' and '-'")
+    return judge_id
+
+
 def run_dir(run: str) -> Path:
     """`data/runs/<run>`: what notebooks 01 and 02 write."""
     return home() / "data" / "runs" / run_name(run)

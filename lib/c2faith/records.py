@@ -167,12 +167,15 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2) + b"\n")
 
 
-def iter_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number from 1, parsed value) of every line; an `InputError` names a line that is no JSON."""
+def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, Any]]:
+    """(line number from 1, parsed value) of every line; an `InputError` names a line that is no JSON.
+
+    With `torn` a last line without its end, which a killed writer leaves, is passed over.
+    """
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                if line.isspace():
+                if line.isspace() or (torn and not line.endswith(b"\n")):
                     continue
                 try:
                     yield number, orjson.loads(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from c2faith.judges import pricing
 from c2faith.judges.base import Judge, Query
 from c2faith.judges.sharding import shard
 from c2faith.plan import plan
-from c2faith.records import Task
+from c2faith.records import InputError, Task
 
 
 def missing_queries(
@@ -60,6 +61,8 @@ def judge_run(
     -------
     dict of task to Tally
     """
+    if max_cost is not None and not 0 <= max_cost < math.inf:
+        raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
     judge = judges.make(name, batch=paths.run_dir(run) if batch else None, **edge)
     rows = dataset.read(paths.run_dir(run))
     asked: dict[Task, tuple[list[Query], int]] = {}

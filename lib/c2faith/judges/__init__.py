@@ -50,7 +50,12 @@ def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
     if not model:
         known = ", ".join(named())
         raise InputError(f"unknown judge {name!r}: choose from {known}, or give provider/model, or BASE_URL")
-    return {"judge_id": judge_id(name), "provider": provider, "model": model, **_listed_prices(provider, model)}
+    return {
+        "judge_id": paths.judge_name(judge_id(name)),
+        "provider": provider,
+        "model": model,
+        **_listed_prices(provider, model),
+    }
 
 
 def judge_id(name: str) -> str:
@@ -110,6 +115,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
     known = {"judge_id", "provider", "model", "mode", "parameters", "prices", "tasks", "note"}
@@ -117,4 +124,13 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: a judge needs judge_id, provider and model")
     if unknown := sorted(config.keys() - known):
         raise InputError(f"{path}: unknown key {unknown[0]!r}; a judge has {', '.join(sorted(known))}")
+    for key in ("judge_id", "provider", "model"):
+        if not isinstance(config[key], str) or not config[key]:
+            raise InputError(f"{path}: {key} must be a text, not {config[key]!r}")
+    paths.judge_name(config["judge_id"])
+    if not isinstance(config.get("parameters") or {}, dict):
+        raise InputError(f"{path}: parameters must be names with values")
+    tasks = config.get("tasks", [])
+    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
+        raise InputError(f"{path}: tasks must be a list such as [detection, localization]")
     return config

@@ -53,6 +53,8 @@ class Baseline:
             "localization": {"always-flag": 0, "never-flag": -1, "middle": query.n_steps // 2},
             "coverage": {"always-flag": 0, "never-flag": 4, "middle": 2},
         }
+        if task not in fixed:
+            raise InputError(f"judge {self.judge_id}: a baseline answers {', '.join(fixed)}, not {task}")
         return fixed[task][self.rule]
 
 

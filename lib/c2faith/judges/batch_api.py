@@ -235,7 +235,7 @@ class BatchJudge(OpenAIJudge):
             yield name, self._batched(ticket, name, from_error(None, f"batch {batch.status} without this request"))
 
     def _batched(self, ticket: Ticket, name: str, outcome: Outcome) -> Outcome:
-        reply = outcome.reply
+        reply = self.endpoint.redacted(outcome.reply)
         usage = {**reply.usage, "batch_calls": 1} if reply.usage else {}
         if self.budget and name in self._reserves:
             self.budget.settle(self._reserves.pop(name), usage)

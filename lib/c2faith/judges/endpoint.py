@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
+from c2faith.judges.base import Reply
 from c2faith.records import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +68,14 @@ class Endpoint:
     def redact(self, text: str) -> str:
         """The text without the key."""
         return text.replace(self.api_key, "[key]") if len(self.api_key) > len(NO_KEY) else text
+
+    def redacted(self, reply: Reply) -> Reply:
+        """The reply without the key, wherever a server may have put it."""
+        extra = {
+            name: self.redact(value) if isinstance(value, str) else value for name, value in reply.extra.items()
+        }
+        text = None if reply.text is None else self.redact(reply.text)
+        return replace(reply, text=text, model=self.redact(reply.model), extra=extra)
 
     def async_client(self, connections: int, timeout_s: float) -> AsyncOpenAI:
         """A client that keeps `connections` connections open and never retries by itself.
@@ -129,7 +138,8 @@ def find(provider: str, env: Mapping[str, str], base_url: str | None = None) -> 
     Endpoint(provider='deepseek', base_url='https://api.deepseek.com', api_version='')
     """
     if base_url:
-        return Endpoint("server", _address("BASE_URL", base_url), env.get("OPENAI_API_KEY") or NO_KEY)
+        key = env.get("OPENAI_API_KEY", "").strip()
+        return Endpoint("server", _address("BASE_URL", base_url), _plain("OPENAI_API_KEY", key) or NO_KEY)
     if provider not in _KEYS:
         raise InputError(f"unknown provider {provider!r}: choose from {', '.join(PROVIDERS)}, or give BASE_URL")
     key = _first(env, *_KEYS[provider])
@@ -145,12 +155,23 @@ def find(provider: str, env: Mapping[str, str], base_url: str | None = None) -> 
 def _first(env: Mapping[str, str], *names: str) -> str:
     for name in names:
         if value := env.get(name, "").strip():
-            return value
+            return _plain(name, value)
     raise InputError(f"{names[0]} is not set: put it into the environment or into .env")
 
 
+def _plain(name: str, value: str) -> str:
+    """The value, if it can stand in an HTTP header."""
+    if not (value.isascii() and (value.isprintable() or not value)):
+        raise InputError(f"{name}: holds characters that no key has; copy it anew")
+    return value
+
+
 def _address(variable: str, value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise InputError(f"{variable}: no http address; it looks like http://localhost:8000/v1")
     return value.rstrip("/")

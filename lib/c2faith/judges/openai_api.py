@@ -226,16 +226,15 @@ class OpenAIJudge:
     def _after(self, course: Course, outcome: Outcome) -> tuple[Step, Reply]:
         """What follows an attempt, and the attempt as it is written down."""
         self._check_model(outcome.reply.model)
-        extra = {**outcome.reply.extra, **self.dialect.changed}
+        told = self.endpoint.redacted(outcome.reply)
+        extra = {**told.extra, **self.dialect.changed}
         step = course.after(outcome)
         if step.change:
             _log.warning("%s: %s", self.judge_id, step.change)
-        if "message" in extra:
-            extra["message"] = self.endpoint.redact(extra["message"])
         if step.again:
             self.retries += 1
             extra["will_retry"] = True
-        return step, replace(outcome.reply, extra=extra)
+        return step, replace(told, extra=extra)
 
     async def _reserve(self, course: Course, stopping: asyncio.Event) -> float | None:
         """Room in the budget for one call; calls under way may yet cost less than they reserved."""

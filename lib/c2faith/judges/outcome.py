@@ -51,7 +51,7 @@ def from_completion(body: Any, request_id: str | None = None) -> Outcome:
     Anything that is no completion (an error or a page sent with status 200) is transient.
     """
     choices = body.get("choices") if isinstance(body, Mapping) else None
-    if not choices or not isinstance(choices[0], Mapping) or not isinstance(choices[0].get("message"), Mapping):
+    if not _is_completion(choices):
         if isinstance(body, Mapping) and body.get("error"):
             return from_error(200, body, {}, request_id)
         return _failure("transient", "no chat completion in the reply", 200, request_id)
@@ -59,7 +59,7 @@ def from_completion(body: Any, request_id: str | None = None) -> Outcome:
     text, finish_reason, error = message.get("content"), choice.get("finish_reason"), None
     extra: dict[str, Any] = {"request_id": request_id} if request_id else {}
     if isinstance(text, list):
-        text = "".join(part.get("text", "") for part in text if isinstance(part, Mapping))
+        text = "".join(str(part.get("text") or "") for part in text if isinstance(part, Mapping))
     if finish_reason == "content_filter":
         error = "content_filter"
     elif message.get("refusal") or finish_reason == "refusal":
@@ -73,29 +73,38 @@ def from_completion(body: Any, request_id: str | None = None) -> Outcome:
         text=text,
         finish_reason=finish_reason,
         usage=read_usage(body.get("usage")),
-        model=body.get("model") or "",
+        model=model if isinstance(model := body.get("model"), str) else "",
         error=error,
         extra=extra,
     )
     return Outcome("answer", reply)
 
 
+def _is_completion(choices: Any) -> bool:
+    """Whether there is a first choice with a message whose content is a text, parts of one, or none."""
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return False
+    message = choices[0].get("message")
+    return isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
+
+
 def read_usage(usage: Any) -> dict[str, int]:
-    """Token counts under our names; a server's own extras and absent counts are left out.
+    """Token counts under our names; a server's own extras, absent counts and negative ones are left out.
 
     >>> read_usage({"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}})
     {'prompt_tokens': 9, 'completion_tokens': 5, 'cached_tokens': 4}
     """
     if not isinstance(usage, Mapping):
         return {}
-    inside, outside = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    parts = [usage.get(f"{side}_tokens_details") for side in ("prompt", "completion")]
+    inside, outside = (part if isinstance(part, Mapping) else {} for part in parts)
     counts = {
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),
         "cached_tokens": inside.get("cached_tokens") or usage.get("prompt_cache_hit_tokens"),
         "reasoning_tokens": outside.get("reasoning_tokens"),
     }
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
+    return {name: count for name, count in counts.items() if type(count) is int and 0 <= count < 2**53}
 
 
 def from_error(
