@@ -151,6 +151,14 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(small, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.parametrize("manifest", ["[]", "{}", "null", '{"files": 5}'])
+def test_a_manifest_that_is_none_is_one_line(small, tmp_path, manifest):
+    dataset.write(small, tmp_path)
+    (tmp_path / "manifest.json").write_text(manifest)
+    with pytest.raises(InputError, match="no manifest of a dataset"):
+        dataset.read(tmp_path)
+
+
 def test_reading_refuses_what_is_missing_torn_or_changed(small, tmp_path):
     with pytest.raises(InputError, match=r"no dataset here; build it first \(make data RUN="):
         dataset.read(tmp_path / "none")

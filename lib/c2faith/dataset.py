@@ -221,9 +221,12 @@ def read(folder: Path) -> Dataset:
     if not (folder / "manifest.json").exists():
         raise InputError(f"{folder}: no dataset here; build it first (make data RUN={folder.name})")
     manifest = read_json(folder / "manifest.json")
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not {f"{name}.jsonl" for name in _ROWS} <= files.keys():
+        raise InputError(f"{folder / 'manifest.json'}: no manifest of a dataset; build the run again")
     rows = {name: tuple(read_jsonl(folder / f"{name}.jsonl", row_type)) for name, row_type in _ROWS.items()}
     for name in _ROWS:
-        if sha256_file(folder / f"{name}.jsonl") != manifest["files"][f"{name}.jsonl"]:
+        if sha256_file(folder / f"{name}.jsonl") != files[f"{name}.jsonl"]:
             raise InputError(f"{folder / name}.jsonl: changed since its manifest was written; build the run again")
     return Dataset(**rows, manifest=manifest)
 
