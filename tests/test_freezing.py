@@ -23,6 +23,7 @@ def recorded(tmp_path, monkeypatch):
 def test_replay_equals_live(recorded):
     live = frames.load_frames("small", reference="retention")
     freezing.freeze("small")
+    assert len(frames.replies("small", "uniform", "detection")) == len(live["detection"])  # not twice
     for path in sorted((paths.run_dir("small") / "replies").rglob("*.jsonl")):
         path.unlink()
     replayed = frames.load_frames("small", reference="retention")

@@ -33,11 +33,14 @@ def recorded_judges(run: str, task: Task) -> list[str]:
 
 
 def replies(run: str, judge_id: str, task: Task) -> list[dict[str, Any]]:
-    """All journal rows of a judge and task, recorded then live."""
-    rows: list[dict[str, Any]] = []
-    for folder in folders(run):
-        rows.extend(journal.read(judging.reply_path(folder, judge_id, task)))
-    return rows
+    """All journal rows of a judge and task, recorded then live; what stands in both counts once."""
+    recorded, live = (list(journal.read(judging.reply_path(f, judge_id, task))) for f in folders(run))
+    known = {_attempt(row) for row in recorded}
+    return recorded + [row for row in live if _attempt(row) not in known]
+
+
+def _attempt(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["item_id"], row["prompt_sha256"], row.get("attempt"), row.get("at")
 
 
 def fingerprint(run: str, judge_id: str) -> str:
