@@ -17,6 +17,7 @@ NOTEBOOKS = ROOT / "notebooks"
 PROMPTS = ROOT / "data" / "prompts"
 JUDGES = ROOT / "data" / "judges"
 FROZEN = ROOT / "data" / "frozen"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a folder's name, and no path
 
 
 def home() -> Path:
@@ -43,14 +44,14 @@ def model_folder(model: str) -> str:
 
 def run_name(run: str) -> str:
     """`run` itself, once it is known to be a plain folder name."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", run):
+    if not _PLAIN.fullmatch(run):
         raise InputError(f"RUN={run!r}: a run is named by letters, digits, '.', '_' and '-'")
     return run
 
 
 def judge_name(judge_id: str) -> str:
     """`judge_id` itself, once it is known to be a plain folder name."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", judge_id):
+    if not _PLAIN.fullmatch(judge_id):
         raise InputError(f"judge_id {judge_id!r}: a judge is named by letters, digits, '.', '_' and '-'")
     return judge_id
 
