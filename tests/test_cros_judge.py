@@ -113,7 +113,7 @@ def test_another_model_and_a_missing_judge_are_refused(trained, tmp_path):
     other = tiny_encoder.save(tmp_path / "other", context=64)
     with pytest.raises(InputError, match="is another model"):
         cros_judge.CrosJudge("cros", trained, model=other).read([("?", ("a",))])
-    with pytest.raises(InputError, match=r"train one with python -m c2faith\.cros tune"):
+    with pytest.raises(InputError, match=r"train one with make cros"):
         judges.make("cros/no-such-run")
 
 

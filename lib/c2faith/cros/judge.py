@@ -44,7 +44,7 @@ class CrosJudge:
     def __init__(self, judge_id: str, folder: Path, *, model: str | None = None, device: str = "cpu") -> None:
         self.judge_id, self.folder, self.device = judge_id, folder, device
         if not (folder / CONFIG).exists():
-            raise InputError(f"{folder}: no trained judge here; train one with python -m c2faith.cros tune")
+            raise InputError(f"{folder}: no trained judge here; train one with make cros")
         self.known = read_json(folder / CONFIG)
         self.model = model or self.known["encoder"]["model"]
 

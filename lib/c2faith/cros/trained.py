@@ -105,9 +105,7 @@ class TrainedHead:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
                 thresholds = json.loads(file.metadata()["thresholds"])
         except (OSError, SafetensorError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}: no trained head ({error}); train one with python -m c2faith.cros tune"
-            ) from error
+            raise InputError(f"{path}: no trained head ({error}); train one with make cros") from error
         state = {name: _under(tensors, name) for name in ("projection", "head")}
         n_states, n_components = state["projection"]["components"].shape
         projection = Projection(n_states, len(state["projection"]["scalar_scale"]), n_components)
