@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 DRAWS = 10_000
 LEVEL = 0.95
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,10 @@ class Estimate:
 def estimate(columns: np.ndarray, n: int, unanswered: int = 0, level: float = LEVEL) -> Estimate:
     """The value in column 0 with the percentile interval of the draws in the other columns.
 
-    Draws in which the statistic is undefined (no detected record among the drawn chains, say) are left out.
+    Draws in which the statistic is undefined (no detected record among the drawn chains, say) are left out. What is
+    below `ROUNDING` is 0: the last bits of a difference are the processor's, and would write other bytes elsewhere.
     """
+    columns = np.where(np.abs(columns) < ROUNDING, 0.0, columns)
     value, draws = float(columns[0]), columns[1:]
     draws = draws[~np.isnan(draws)]
     if np.isnan(value) or n < 2 or not len(draws):
