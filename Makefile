@@ -16,9 +16,9 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
 DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL max_cost:MAX_COST)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
-# a recorded run's items are built again and compared; your own stay as you built them
+# a run's items are built where they are neither recorded nor built already
 HOME_DIR := $(or $(C2FAITH_HOME),.)
-REBUILT = $(or $(wildcard data/frozen/$(RUN)/manifest.json),$(if $(wildcard $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build))
+UNBUILT = $(if $(wildcard data/frozen/$(RUN)/manifest.json $(HOME_DIR)/data/runs/$(RUN)/manifest.json),,build)
 CROS_PARAMETERS = $(call given,run:RUN model:MODEL device:DEVICE dtype:DTYPE seeds:SEEDS updates:UPDATES entropy:ENTROPY kl:KL workers:WORKERS engine:ENGINE recorded:KEEP draws:DRAWS)
 option = $(if $($(2)),--$(1) '$($(2))')
 
@@ -57,7 +57,7 @@ paper: $(VENV)/.base ## regenerate every table and figure from the recorded repl
 	@echo "figures/$(RUN) holds the tables and figures, data/runs/$(RUN)/notebooks the executed notebooks"
 
 run-01:
-	$(if $(REBUILT),$(C2) notebook 01_dataset $(DATA_PARAMETERS))
+	$(if $(UNBUILT),$(C2) notebook 01_dataset $(DATA_PARAMETERS))
 run-02: run-01
 	$(C2) notebook 02_judging $(call given,run:RUN judges:JUDGES reference:REFERENCE)
 run-03: run-01
@@ -69,10 +69,10 @@ cros: $(VENV)/.full ## notebook 04: train judges on the labels and test them on 
 	@$(MAKE) --no-print-directory run-01
 	$(C2) notebook 04_cros_rl $(CROS_PARAMETERS)
 
-verify: $(VENV)/.base ## regenerate elsewhere and fail if a committed table differs
+verify: $(VENV)/.base ## make everything again elsewhere; fail if anything committed differs
 	rm -rf build/verify
 	C2FAITH_HOME=$(CURDIR)/build/verify $(MAKE) --no-print-directory paper
-	$(C2) verify --run '$(RUN)' --against build/verify/figures/$(RUN)
+	$(C2) verify --run '$(RUN)' --against build/verify $(call option,path,PRM800K)
 
 smoke: $(VENV)/.full ## the whole pipeline, live, on 8 chains
 	rm -rf data/runs/smoke figures/smoke

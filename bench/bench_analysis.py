@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from c2faith import figures, tables
+from c2faith.analysis import figures, tables
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from frames import frames

@@ -21,11 +21,11 @@ from contextlib import contextmanager, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 
-from c2faith import judging
-from c2faith.judges.base import Query
-from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.openai_api import OpenAIJudge
-from c2faith.verdicts import answer_schema
+from c2faith.judging import ask as judging
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.endpoint import Endpoint
+from c2faith.judging.judges.openai_api import OpenAIJudge
+from c2faith.judging.verdicts import answer_schema
 
 ANSWER_S = 0.2
 CONNECTIONS = (64, 256)

@@ -18,9 +18,9 @@ from time import process_time
 import numpy as np
 import orjson
 
-from c2faith.chains import load_chains
+from c2faith.dataset.chains import load_chains
+from c2faith.dataset.sources.synthetic import numbered
 from c2faith.records import rng
-from c2faith.sources.synthetic import numbered
 
 MOST_TIME, MOST_MEMORY = 1.6, 400
 OUTCOMES, SHARES = ("found_error", "neutral", "perfect", "bad_problem"), (0.6, 0.28, 0.1, 0.02)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import torch
 
 from c2faith import dataset
-from c2faith.judges.base import Query
-from c2faith.judges.local import LocalJudge
-from c2faith.plan import plan
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.local import LocalJudge
+from c2faith.judging.tasks import plan
 from c2faith.records import Task
 
 REQUIRED = 5

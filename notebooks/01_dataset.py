@@ -24,8 +24,10 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import HTML, display
 
-from c2faith import chains, dataset, dataset_views, notebooks, paths
-from c2faith.judges import negation_writer
+from c2faith import dataset, notebooks, paths
+from c2faith.analysis import dataset_views
+from c2faith.dataset import chains
+from c2faith.judging.judges import negation_writer
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run: the folder under data/runs
@@ -145,10 +147,11 @@ if source == "champ" and min_steps == 5 and at_most >= 179:
     assert (lengths.median(), lengths.sum()) == (7, 1331), "CHAMP: median 7, 1,331 steps in all"
 
 # %% [markdown]
-# Replies are recorded for these very bytes. With the recorded parameters, other bytes stop the run here.
+# A recorded run keeps its items beside its replies, and whatever is made of it later rests on those. Code that
+# negates or selects differently makes another run: give it another name.
 
 # %%
-print(dataset.compare_with_recorded(built, paths.frozen_dir(run) / "manifest.json"))
+print(dataset.compare_with_recorded(built, run))
 
 # %% [markdown]
 # ## Write

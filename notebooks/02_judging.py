@@ -12,7 +12,10 @@
 import pandas as pd
 from IPython.display import Markdown, display
 
-from c2faith import dataset, frames, notebooks, paths, plan, records, runs
+from c2faith import dataset, notebooks, paths, records
+from c2faith.judging import run as runs
+from c2faith.judging import tasks as plan
+from c2faith.judging import verdict_frames as frames
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run, as in notebook 01
@@ -22,7 +25,7 @@ reference: str = "annotated"  # coverage is compared with: annotated, retention,
 
 # %%
 notebooks.refuse_unknown_parameters(In)
-rows = dataset.read(paths.run_dir(run))
+rows = dataset.of_run(run)
 chosen = [name.strip() for name in judges.split(",") if name.strip()]
 print(f"{len(rows.chains)} chains, {len(rows.causality)} with a negated step, {len(rows.natural)} natural items")
 

@@ -13,7 +13,9 @@
 # %matplotlib inline
 from IPython.display import Markdown, display
 
-from c2faith import dataset, figures, frames, notebooks, paths, report, spending, tables
+from c2faith import dataset, notebooks, paths
+from c2faith.analysis import figures, report, spending, tables
+from c2faith.judging import verdict_frames as frames
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run, as in notebooks 01 and 02
@@ -26,7 +28,7 @@ seed: int = 0  # of the bootstrap
 notebooks.refuse_unknown_parameters(In)
 chosen = [name.strip() for name in judges.split(",") if name.strip()]
 verdicts = frames.load_frames(run, chosen, reference=reference)
-rows = dataset.read(paths.run_dir(run))
+rows = dataset.of_run(run)
 items = tables.items_frame(rows.causality)
 folder = paths.figures_dir(run)
 

@@ -21,7 +21,8 @@ from dataclasses import replace
 import pandas as pd
 from IPython.display import Markdown, display
 
-from c2faith import dataset, figures, notebooks, paths, records, tables
+from c2faith import dataset, notebooks, paths, records
+from c2faith.analysis import figures, tables
 from c2faith.cros import compare, examples, experiment, grpo, judge, plots, rewards, summaries
 from c2faith.cros.encoder import Encoder
 from c2faith.cros.features import FeatureStore
@@ -55,7 +56,7 @@ draws: int = 10000  # bootstrap draws behind every interval
 
 # %%
 notebooks.refuse_unknown_parameters(In)
-rows = dataset.read(paths.run_dir(run))
+rows = dataset.of_run(run)
 everything, dropped = examples.gather(rows, extra=extra, synthetic=synthetic, more_natural=more_natural)
 labels = ["clean" if e.target == -1 else "steps removed" if e.target is None else "faulty" for e in everything]
 kinds = pd.DataFrame(
@@ -227,6 +228,7 @@ assert asked.iloc[0] == sum(e.group in ("injected", "natural") for e in everythi
 assert (located.query("status == 'length'")["value"].isna()).all(), "an unseen step is never called clean"
 for (name, seed, rotation), head in found.heads.items():
     assert 0 <= head.clean_threshold <= 1 + 1e-8, f"{name} {seed} {rotation}: a threshold is a probability"
+records.write_json(folder / "figures.json", {path.name: records.sha256_file(path) for path in shown.iterdir()})
 print(*sorted(path.name for path in (*folder.iterdir(), *shown.iterdir())), sep="\n")
 
 # %% [markdown]

@@ -4,7 +4,7 @@
 # **Question.** The paper gives enough to rebuild all its Exp 1 outcomes. Do they give back Table 1, its
 # significance marks and Fig. 8? And which of its other numbers and claims fit together, and survive intervals?
 #
-# **Inputs.** None but the printed numbers (`c2faith.published`). **Outputs.** `figures/published/`: Table 1
+# **Inputs.** None but the printed numbers (`analysis.published`). **Outputs.** `figures/published/`: Table 1
 # again, its pairs, the failure patterns, ensembles and the audit, as CSV, Markdown and LaTeX.
 # **Runtime.** Seconds.
 
@@ -13,9 +13,10 @@
 import pandas as pd
 from IPython.display import Markdown, display
 
-from c2faith import figures, metrics, notebooks, paths, published, tables
-from c2faith.published_audit import audit
-from c2faith.published_claims import claims
+from c2faith import notebooks, paths
+from c2faith.analysis import figures, metrics, published, tables
+from c2faith.analysis.audit import audit
+from c2faith.analysis.claims import claims
 
 # %% tags=["parameters"]
 draws: int = 10000  # bootstrap draws behind every interval

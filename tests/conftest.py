@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from c2faith import paths
-from c2faith.judges import smollm2
+from c2faith.judging.judges import smollm2
 
 
 @pytest.fixture(scope="session")

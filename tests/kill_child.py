@@ -7,15 +7,15 @@ import signal
 import sys
 from pathlib import Path
 
-from c2faith import judging
-from c2faith.judges.base import Query
-from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.openai_api import OpenAIJudge
+from c2faith.judging import ask as judging
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.endpoint import Endpoint
+from c2faith.judging.judges.openai_api import OpenAIJudge
 from c2faith.records import InputError
 
 PRELOAD = [
-    "c2faith.judging",
-    "c2faith.judges.openai_api",
+    "c2faith.judging.ask",
+    "c2faith.judging.judges.openai_api",
     "openai.resources.chat.completions",
     "openai._vendor.httpx_aiohttp",
     "openai.lib._client_auth",

@@ -7,11 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith import dataset, figures, frames, freezing, judges, metrics, paths, runs, tables
+from c2faith import dataset, paths
+from c2faith.analysis import figures, metrics, tables
 from c2faith.cros.judge import CrosJudge
-from c2faith.judges.dialect import Dialect
-from c2faith.judges.scoring import admissible
-from c2faith.plan import another_order, plan
+from c2faith.judging import judges
+from c2faith.judging import recording as freezing
+from c2faith.judging import run as runs
+from c2faith.judging import verdict_frames as frames
+from c2faith.judging.judges.dialect import Dialect
+from c2faith.judging.judges.scoring import admissible
+from c2faith.judging.tasks import another_order, plan
 from c2faith.records import ABLATIONS, CausalityItem, Chain, InputError, read_json
 from frames import verdicts
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from c2faith.algebra import equivalent, fails_everywhere, readings, statements, truth
-from c2faith.algebra.value import POINTS, value
+from c2faith.dataset.algebra import equivalent, fails_everywhere, readings, statements, truth
+from c2faith.dataset.algebra.value import POINTS, value
 
 
 def found(text):

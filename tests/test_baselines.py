@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from c2faith import judges
-from c2faith.judges.base import Query
-from c2faith.judges.baselines import RULES, Baseline
+from c2faith.judging import judges
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.baselines import RULES, Baseline
+from c2faith.judging.verdicts import parse
 from c2faith.records import InputError
-from c2faith.verdicts import parse
 
 
 def query(task, n_steps=7, item_id="i"):

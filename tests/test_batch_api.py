@@ -12,11 +12,13 @@ import pytest
 from aiohttp import web
 from tenacity import wait_fixed
 
-from c2faith import journal, judging, verdicts
-from c2faith.judges import tickets
-from c2faith.judges.base import Query
-from c2faith.judges.batch_api import BatchJudge
-from c2faith.judges.endpoint import Endpoint
+from c2faith.judging import ask as judging
+from c2faith.judging import replies as journal
+from c2faith.judging import verdicts
+from c2faith.judging.judges import tickets
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.batch_api import BatchJudge
+from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.records import InputError
 from faulty_server import Call, Server, completion, error, verdict
 

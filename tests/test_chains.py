@@ -6,9 +6,9 @@ from itertools import permutations
 import orjson
 import pytest
 
-from c2faith.chains import Draw, load_chains, parse_limit, select_chains, select_natural
+from c2faith.dataset.chains import Draw, load_chains, parse_limit, select_chains, select_natural
+from c2faith.dataset.sources.base import chain, natural_item
 from c2faith.records import Chain, InputError
-from c2faith.sources.base import chain, natural_item
 
 STEPS = ("a", "b", "c", "d", "e")
 

@@ -5,8 +5,8 @@ from statistics import median
 import orjson
 import pytest
 
+from c2faith.dataset.sources import Dropped, Request, champ
 from c2faith.records import Chain, NaturalItem
-from c2faith.sources import Dropped, Request, champ
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from c2faith import dataset, metrics
+from c2faith import dataset
+from c2faith.analysis import metrics
 from c2faith.cros import summaries
 from c2faith.cros.compare import ALL, compare
 from c2faith.cros.examples import benchmark_examples, missing_before, more_examples

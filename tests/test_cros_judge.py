@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import tiny_encoder
-from c2faith import dataset, frames, judges, judging, paths, verdicts
+from c2faith import dataset, paths
 from c2faith.cros import judge as cros_judge
 from c2faith.cros.encoder import Encoder
 from c2faith.cros.examples import fold_of
@@ -13,7 +13,10 @@ from c2faith.cros.features import FeatureStore
 from c2faith.cros.heads import Projection, StepHead
 from c2faith.cros.rewards import chain_reward
 from c2faith.cros.trained import TrainedHead
-from c2faith.plan import plan
+from c2faith.judging import ask as judging
+from c2faith.judging import judges, verdicts
+from c2faith.judging import verdict_frames as frames
+from c2faith.judging.tasks import plan
 from c2faith.records import InputError
 
 FOLDS = 3

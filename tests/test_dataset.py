@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from c2faith import dataset
-from c2faith.perturb import middle_region
+from c2faith.dataset.perturb import middle_region
 from c2faith.records import InputError, dump, sha256_file, write_json
 
 SAMPLES = Path(os.environ.get("C2FAITH_SAMPLES", "/nowhere"))

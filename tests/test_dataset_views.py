@@ -2,7 +2,7 @@
 
 import pytest
 
-from c2faith import dataset_views
+from c2faith.analysis import dataset_views
 from c2faith.dataset import Dataset, build
 from c2faith.records import CausalityItem, Chain, CoverageItem
 

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from c2faith.edits import EDIT_TYPES, edit_type, features, math_symbol_density, similarity
+from c2faith.dataset.edits import EDIT_TYPES, edit_type, features, math_symbol_density, similarity
 
 LONG = "Now we can see that the value in question, by the formula above, is"  # keeps one-character edits above 0.9
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from c2faith import judges
-from c2faith.judges import openai_api, sharding
-from c2faith.judges.base import Query, Reply
-from c2faith.judges.endpoint import AZURE_API_VERSION, Endpoint, environment, find
+from c2faith.judging import judges
+from c2faith.judging.judges import openai_api, sharding
+from c2faith.judging.judges.base import Query, Reply
+from c2faith.judging.judges.endpoint import AZURE_API_VERSION, Endpoint, environment, find
 from c2faith.records import InputError
 
 OPENAI = {"OPENAI_API_KEY": "sk-o"}

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith import metrics, published
-from c2faith.ensembles import any_flag, ensembles, majority, mean_confidence
-from c2faith.metrics.shift import best_shift, mean_shift
+from c2faith.analysis import metrics, published
+from c2faith.analysis.ensembles import any_flag, ensembles, majority, mean_confidence
+from c2faith.analysis.metrics.shift import best_shift, mean_shift
 from frames import frames
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -13,8 +13,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from c2faith import figures, metrics
-from c2faith.figures.gallery import CAPTIONS
+from c2faith.analysis import figures, metrics
+from c2faith.analysis.figures.gallery import CAPTIONS
 from c2faith.records import InputError
 from frames import frames
 

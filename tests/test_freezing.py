@@ -3,8 +3,14 @@
 import orjson
 import pytest
 
-from c2faith import dataset, frames, freezing, journal, judges, judging, paths, runs
-from c2faith.plan import plan
+from c2faith import dataset, paths
+from c2faith.judging import ask as judging
+from c2faith.judging import judges
+from c2faith.judging import recording as freezing
+from c2faith.judging import replies as journal
+from c2faith.judging import run as runs
+from c2faith.judging import verdict_frames as frames
+from c2faith.judging.tasks import plan
 from c2faith.records import InputError, read_json, sha256_file
 
 RUN = "champ"

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from c2faith import journal
-from c2faith.journal import Journal
-from c2faith.judges.base import Query, Reply
+from c2faith.judging import replies as journal
+from c2faith.judging.judges.base import Query, Reply
+from c2faith.judging.replies import Journal
 from c2faith.records import InputError
 
 
@@ -70,7 +70,7 @@ def test_a_mangled_line_is_named(tmp_path):
 
 def test_a_second_process_is_refused(tmp_path):
     path = tmp_path / "detection.jsonl"
-    code = f"from c2faith.journal import Journal; import pathlib; Journal(pathlib.Path({str(path)!r}))"
+    code = f"from c2faith.judging.replies import Journal; import pathlib; Journal(pathlib.Path({str(path)!r}))"
     with Journal(path):
         second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert second.returncode != 0

@@ -2,9 +2,11 @@
 
 import pytest
 
-from c2faith import frames, journal, judging
-from c2faith.judges.base import Reply
-from c2faith.plan import plan
+from c2faith.judging import ask as judging
+from c2faith.judging import replies as journal
+from c2faith.judging import verdict_frames as frames
+from c2faith.judging.judges.base import Reply
+from c2faith.judging.tasks import plan
 from c2faith.records import InputError
 from test_plan import ROWS
 

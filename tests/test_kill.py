@@ -15,10 +15,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from c2faith import dataset, journal, judging
-from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.openai_api import OpenAIJudge
-from c2faith.judges.sharding import shard
+from c2faith import dataset
+from c2faith.judging import ask as judging
+from c2faith.judging import replies as journal
+from c2faith.judging.judges.endpoint import Endpoint
+from c2faith.judging.judges.openai_api import OpenAIJudge
+from c2faith.judging.judges.sharding import shard
 from faulty_server import Answer, Server, completion, error
 from kill_child import PRELOAD, REFUSED, queries, run
 

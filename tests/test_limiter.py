@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from tenacity import wait_exponential, wait_fixed
 
-from c2faith.judges.limiter import BACKOFF, Limiter, retry_after, seconds
-from c2faith.judges.outcome import from_completion, from_error, read_usage
-from c2faith.judges.pump import pause
+from c2faith.judging.judges.limiter import BACKOFF, Limiter, retry_after, seconds
+from c2faith.judging.judges.outcome import from_completion, from_error, read_usage
+from c2faith.judging.judges.pump import pause
 
 
 class Clock:

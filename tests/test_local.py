@@ -8,15 +8,15 @@ import sys
 import numpy as np
 import pytest
 
-from c2faith.judges import scoring
-from c2faith.judges.base import Query
-from c2faith.judges.local import LocalJudge, from_config
+from c2faith.judging.judges import scoring
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.local import LocalJudge, from_config
 from c2faith.records import InputError, rng, sha256
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-reading = pytest.importorskip("c2faith.judges.reading")
-writing = pytest.importorskip("c2faith.judges.writing")
+reading = pytest.importorskip("c2faith.judging.judges.reading")
+writing = pytest.importorskip("c2faith.judging.judges.writing")
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"
@@ -295,7 +295,7 @@ def test_a_template_without_system_role_gets_its_text_with_the_first_question(ju
 
 def test_fingerprint_needs_no_torch_and_names_what_changes_replies():
     script = (
-        "import sys; from c2faith.judges.local import LocalJudge as J; a = J('a', 'smollm2-135m'); "
+        "import sys; from c2faith.judging.judges.local import LocalJudge as J; a = J('a', 'smollm2-135m'); "
         "assert a.fingerprint == J('b', 'smollm2-135m', batch_tokens=7, device='cuda').fingerprint; "
         "assert a.fingerprint != J('a', 'smollm2-135m', mode='generate').fingerprint; "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, matthews_corrcoef, roc_auc_score
 
-from c2faith import metrics, published
+from c2faith.analysis import metrics, published
 from c2faith.records import InputError
 from frames import frames, verdicts
 

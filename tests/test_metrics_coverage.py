@@ -6,7 +6,7 @@ from scipy import stats as scipy_stats
 from sklearn import calibration as sklearn_calibration
 from sklearn.metrics import brier_score_loss, cohen_kappa_score, mean_absolute_error
 
-from c2faith import metrics
+from c2faith.analysis import metrics
 from c2faith.records import InputError
 from frames import frames, verdicts
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats as scipy_stats
 from sklearn.metrics import mean_absolute_error
 
-from c2faith import metrics
+from c2faith.analysis import metrics
 from frames import frames, verdicts
 
 pytestmark = pytest.mark.filterwarnings("error")

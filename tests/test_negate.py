@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from c2faith.algebra import equivalent, statements
-from c2faith.chains import load_chains
-from c2faith.edits import edit_type
-from c2faith.judges.base import Reply
-from c2faith.negate import flaw, make
-from c2faith.negate.claims import apply, is_claimed
-from c2faith.negate.formulas import math_edits
-from c2faith.negate.numbers import other_numbers
-from c2faith.negate.rules import TABLE6
-from c2faith.negate.wording import word_edits
-from c2faith.perturb import NoNegation, middle_region, replace_step
+from c2faith.dataset.algebra import equivalent, statements
+from c2faith.dataset.chains import load_chains
+from c2faith.dataset.edits import edit_type
+from c2faith.dataset.negate import flaw, make
+from c2faith.dataset.negate.claims import apply, is_claimed
+from c2faith.dataset.negate.formulas import math_edits
+from c2faith.dataset.negate.numbers import other_numbers
+from c2faith.dataset.negate.rules import TABLE6
+from c2faith.dataset.negate.wording import word_edits
+from c2faith.dataset.perturb import NoNegation, middle_region, replace_step
+from c2faith.judging.judges.base import Reply
 from c2faith.records import Chain, InputError, dump, rng, write_jsonl
 
 SAMPLES = os.environ.get("C2FAITH_SAMPLES")
@@ -212,9 +212,9 @@ def test_most_middle_steps_can_be_negated(champ):
 
 def test_another_process_writes_the_same_bytes(champ):
     code = """
-from c2faith.chains import load_chains
-from c2faith.negate import make
-from c2faith.perturb import replace_step
+from c2faith.dataset.chains import load_chains
+from c2faith.dataset.negate import make
+from c2faith.dataset.perturb import replace_step
 from c2faith.records import dump, rng
 
 chains = load_chains("champ")[:60]

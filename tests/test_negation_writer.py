@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from c2faith import dataset, journal, judges
-from c2faith.judges.negation_writer import open_writer
+from c2faith import dataset
+from c2faith.judging import judges
+from c2faith.judging import replies as journal
+from c2faith.judging.judges.negation_writer import open_writer
 from c2faith.records import InputError
 from faulty_server import Server, completion, error
 

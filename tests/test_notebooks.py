@@ -4,8 +4,9 @@ import nbformat
 import pytest
 
 import tiny_encoder
-from c2faith import dataset, frames, notebooks, paths
+from c2faith import dataset, notebooks, paths
 from c2faith.__main__ import main
+from c2faith.judging import verdict_frames as frames
 from c2faith.records import InputError, read_json, sha256_file
 
 

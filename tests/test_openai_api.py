@@ -14,11 +14,13 @@ import time
 import pytest
 from tenacity import wait_fixed
 
-from c2faith import journal, judging, verdicts
-from c2faith.judges import openai_api
-from c2faith.judges.base import Query
-from c2faith.judges.endpoint import Endpoint
-from c2faith.judges.openai_api import OpenAIJudge
+from c2faith.judging import ask as judging
+from c2faith.judging import replies as journal
+from c2faith.judging import verdicts
+from c2faith.judging.judges import openai_api
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.endpoint import Endpoint
+from c2faith.judging.judges.openai_api import OpenAIJudge
 from c2faith.records import InputError
 from faulty_server import Answer, Server, completion, error, verdict
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from c2faith.negate import make
-from c2faith.perturb import NoNegation, delete_nested, delete_steps, middle_region, replace_step
+from c2faith.dataset.negate import make
+from c2faith.dataset.perturb import NoNegation, delete_nested, delete_steps, middle_region, replace_step
 from c2faith.records import Chain, InputError, rng
 
 RATES = ("0.1", "0.3", "0.5", "0.7")

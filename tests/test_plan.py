@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from c2faith import dataset, plan
+from c2faith import dataset
+from c2faith.judging import tasks as plan
 from c2faith.records import CausalityItem, Chain, CoverageItem, InputError, NaturalItem
 
 CHAIN = Chain("c", "p", "champ", "Find x.", ("s0", "s1", "s2", "s3", "s4"))

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats as scipy_stats
 from sklearn.linear_model import LogisticRegression
 
-from c2faith import edits, predictors
+from c2faith.analysis import predictors
+from c2faith.dataset import edits
 from frames import frames
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from c2faith.judges import pricing
-from c2faith.judges.base import Query
-from c2faith.judges.pricing import Budget, Forecast, Prices, cost, forecast, prompt_tokens, summary
+from c2faith.judging.judges import pricing
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.pricing import Budget, Forecast, Prices, cost, forecast, prompt_tokens, summary
 
 PRICES = Prices(as_of="2026-11-30", input=2, cached_input=0.5, output=8, batch=0.5, expected_output_tokens=100)
 QUERY = Query("i", "detection", (("system", "a" * 70), ("user", "b" * 35)), "", (), 0, "k")

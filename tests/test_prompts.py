@@ -2,7 +2,7 @@
 
 import pytest
 
-from c2faith import prompts
+from c2faith.judging import prompts
 
 STEPS = ("Let x = 2.", "Then x + 1 = 3.", "So 2x = 4.")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from c2faith import metrics, published
-from c2faith.published import JUDGES, N_CHAINS
-from c2faith.published_audit import INCONSISTENT, UNDETERMINED, audit, possible_counts
-from c2faith.published_claims import claims, mcnemar_range
-from c2faith.stats import mcnemar
+from c2faith.analysis import metrics, published
+from c2faith.analysis.audit import INCONSISTENT, UNDETERMINED, audit, possible_counts
+from c2faith.analysis.claims import claims, mcnemar_range
+from c2faith.analysis.published import JUDGES, N_CHAINS
+from c2faith.analysis.stats import mcnemar
 
 pytestmark = pytest.mark.filterwarnings("error")
 

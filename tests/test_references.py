@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from c2faith.judging.references import annotated, retention
 from c2faith.records import Chain
-from c2faith.references import annotated, retention
 
 CHAIN = Chain("c", "p", "champ", "?", ("a", "b", "c", "d"), None, ((0, 1), (1, 2), (), (3,)))
 

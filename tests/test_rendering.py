@@ -8,9 +8,9 @@ import re
 import pandas as pd
 import pytest
 
-from c2faith import tables
+from c2faith.analysis import tables
+from c2faith.analysis.tables.columns import MISSING
 from c2faith.records import InputError
-from c2faith.tables.columns import MISSING
 from frames import frames
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith import figures, report, tables
+from c2faith.analysis import figures, report, tables
+from c2faith.analysis.report.explorer import payload
+from c2faith.analysis.report.mathml import UnreadableError, formulas, mathml
+from c2faith.analysis.report.outcomes import outcome
 from c2faith.dataset import Dataset
 from c2faith.records import CausalityItem, Chain, CoverageItem, NaturalItem
-from c2faith.report.explorer import payload
-from c2faith.report.mathml import UnreadableError, formulas, mathml
-from c2faith.report.outcomes import outcome
 from frames import frames
 
 EVIL = (

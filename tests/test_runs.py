@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from c2faith import dataset, judging, paths, runs
+from c2faith import dataset, paths
+from c2faith.judging import ask as judging
+from c2faith.judging import run as runs
 from c2faith.records import InputError
 from faulty_server import Server, completion, verdict
 from test_batch_api import BatchServer

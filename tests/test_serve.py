@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from c2faith import journal, judges, judging, prompts, verdicts
-from c2faith.judges.base import Query
+from c2faith.judging import ask as judging
+from c2faith.judging import judges, prompts, verdicts
+from c2faith.judging import replies as journal
+from c2faith.judging.judges.base import Query
 
 pytestmark = pytest.mark.slow
 START_S = 180

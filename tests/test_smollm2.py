@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from c2faith.judges import smollm2
+from c2faith.judging.judges import smollm2
 from c2faith.records import InputError, sha256_file
 
 
@@ -84,7 +84,7 @@ def test_the_weights_are_the_dequantized_ones_bit_by_bit(smollm2_folder):
 
 @pytest.mark.slow
 def test_the_folder_talks(smollm2_folder):
-    from c2faith.judges import local_model, writing
+    from c2faith.judging.judges import local_model, writing
 
     model = local_model.load(str(smollm2_folder), dtype="float32", device="cpu")
     assert model.model.lm_head.weight.data_ptr() == model.model.model.embed_tokens.weight.data_ptr()

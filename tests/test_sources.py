@@ -7,11 +7,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from c2faith import sources
-from c2faith.chains import load_chains, select_chains
+from c2faith.dataset import sources
+from c2faith.dataset.chains import load_chains, select_chains
+from c2faith.dataset.sources import Dropped, Request, jsonl, prm800k
+from c2faith.dataset.sources.base import json_lines
 from c2faith.records import Chain, InputError, NaturalItem, dump
-from c2faith.sources import Dropped, Request, jsonl, prm800k
-from c2faith.sources.base import json_lines
 
 SAMPLES = Path(os.environ.get("C2FAITH_SAMPLES", "/nowhere"))
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="C2FAITH_SAMPLES names no folder")

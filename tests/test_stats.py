@@ -10,8 +10,8 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from c2faith.resampling import Resamples, auroc, estimate, harmonic_mean, matthews, rank_correlation, ratio
-from c2faith.stats import (
+from c2faith.analysis.resampling import Resamples, auroc, estimate, harmonic_mean, matthews, rank_correlation, ratio
+from c2faith.analysis.stats import (
     agreement,
     bonferroni,
     bootstrap_ci,

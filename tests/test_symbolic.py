@@ -2,12 +2,12 @@
 
 import pytest
 
-from c2faith import judges
-from c2faith.chains import load_chains
-from c2faith.judges.base import Query
-from c2faith.judges.symbolic import SymbolicJudge, groundedness, objection
+from c2faith.dataset.chains import load_chains
+from c2faith.judging import judges
+from c2faith.judging.judges.base import Query
+from c2faith.judging.judges.symbolic import SymbolicJudge, groundedness, objection
+from c2faith.judging.verdicts import parse
 from c2faith.records import InputError
-from c2faith.verdicts import parse
 
 STEPS = ("We have x+5=25.", "So x=20.", "Then 2x=40 and 3+4=8.", "So (x-1)^2=x^2-2x+1.")
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 import sympy
 
-from c2faith.chains import load_chains
+from c2faith.dataset.chains import load_chains
+from c2faith.dataset.sources import families
+from c2faith.dataset.sources.synthetic import numbered
 from c2faith.records import InputError, rng
-from c2faith.sources import families
-from c2faith.sources.synthetic import numbered
 
 EQUATION = re.compile(r"(?<![A-Za-z\d])[-(\dxy][-+*/^()\dxy ]*(?:=[-+*/^()\dxy ]+)+(?![A-Za-z])")
 x, y = sympy.symbols("x y")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith import metrics, published, tables
+from c2faith.analysis import metrics, published, tables
 from c2faith.records import InputError
 from frames import frames
 

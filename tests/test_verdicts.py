@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from c2faith import verdicts
+from c2faith.judging import verdicts
+from c2faith.judging.verdicts import Verdict, parse
 from c2faith.records import InputError
-from c2faith.verdicts import Verdict, parse
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith.words import appendix_f, log_odds, phrases, tokens
+from c2faith.analysis.words import appendix_f, log_odds, phrases, tokens
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from c2faith import paths
 from c2faith.records import InputError
@@ -57,9 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     pair.add_argument("--check", action="store_true", help="only compare")
     pair.set_defaults(command=_pair)
 
-    verify = commands.add_parser("verify", help="compare regenerated tables with the committed ones")
+    verify = commands.add_parser("verify", help="compare everything committed with what was made again")
     verify.add_argument("--run", default="champ")
-    verify.add_argument("--against", required=True, help="folder holding the regenerated tables")
+    verify.add_argument(
+        "--against", required=True, type=Path, help="the C2FAITH_HOME where figures were made again"
+    )
+    verify.add_argument("--path", help="what the items were built from, if that is a file of yours")
     verify.set_defaults(command=_verify)
     return parser
 
@@ -79,7 +83,7 @@ def _notebook(options: argparse.Namespace) -> int:
 
 
 def _judge(options: argparse.Namespace) -> int:
-    from c2faith import runs
+    from c2faith.judging import run as runs
 
     tallies = runs.judge_run(
         options.run,
@@ -102,7 +106,7 @@ def _judge(options: argparse.Namespace) -> int:
 
 
 def _freeze(options: argparse.Namespace) -> int:
-    from c2faith import freezing
+    from c2faith.judging import recording as freezing
 
     for path in freezing.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
         print(path)
@@ -119,9 +123,9 @@ def _pair(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from c2faith import freezing
+    from c2faith.analysis.verify import verify
 
-    print(freezing.verify(options.run, options.against))
+    print(*verify(options.run, options.against, options.path), sep="\n")
     return 0
 
 

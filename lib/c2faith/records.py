@@ -6,9 +6,11 @@ the same rows are the same bytes; reading names the file and the line of whateve
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -173,7 +175,7 @@ def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, An
     With `torn` a last line without its end, which a killed writer leaves, is passed over.
     """
     try:
-        with path.open("rb") as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.isspace() or (torn and not line.endswith(b"\n")):
                     continue
@@ -181,8 +183,9 @@ def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, An
                     yield number, orjson.loads(line)
                 except orjson.JSONDecodeError as error:
                     raise InputError(f"{path}, line {number}: not a JSON object ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from error
 
 
 def read_json(path: Path) -> Any:

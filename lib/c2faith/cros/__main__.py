@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from c2faith import dataset, metrics, paths
+from c2faith import dataset, paths
+from c2faith.analysis import metrics
 from c2faith.cros import compare, examples, grpo, judge, tuning
 from c2faith.cros.encoder import Encoder
 from c2faith.cros.experiment import Settings, Trainer
@@ -61,7 +62,7 @@ def _tune(options: argparse.Namespace) -> None:
 
     accelerator = Accelerator()
     folder = paths.run_dir(options.run) / f"cros-{options.mode}"
-    gathered, _ = examples.gather(dataset.read(paths.run_dir(options.run)))
+    gathered, _ = examples.gather(dataset.of_run(options.run))
     parts = examples.split(gathered, 0, options.folds)
     # Whole weights keep float32: steps of 1e-5 would be lost in bfloat16.
     dtype = "bfloat16" if accelerator.device.type == "cuda" and options.mode == "lora" else "float32"
@@ -103,7 +104,7 @@ def _tune(options: argparse.Namespace) -> None:
 
 def _grpo(options: argparse.Namespace) -> None:
     """Train a judge that writes JSON; JUDGE=local/data/runs/<run>/grpo/model then asks it."""
-    rows = dataset.read(paths.run_dir(options.run))
+    rows = dataset.of_run(options.run)
     tested = {0, 1}  # as in rotation 0 of the heads: test and development problems
     questions = {c.question for c in rows.chains if examples.fold_of(c.question, options.folds) not in tested}
     log = grpo.train_grpo(

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from c2faith.judges import local_model, smollm2
+from c2faith.judging.judges import local_model, smollm2
 from c2faith.records import InputError, sha256
 
 Written = tuple[str, tuple[str, ...]]  # a question and the steps of a solution

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from c2faith import negate, perturb
-from c2faith.chains import load_chains
 from c2faith.cros.encoder import Written
-from c2faith.dataset import Dataset
-from c2faith.plan import Item, plan
+from c2faith.dataset import Dataset, negate, perturb
+from c2faith.dataset.chains import load_chains
+from c2faith.judging.tasks import Item, plan
 from c2faith.records import Chain, CoverageItem, InputError, rng, sha256
 
 

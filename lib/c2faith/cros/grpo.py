@@ -13,10 +13,10 @@ from typing import Any
 
 from c2faith.cros.rewards import TRL_REWARDS
 from c2faith.dataset import Dataset
-from c2faith.judges import smollm2
-from c2faith.plan import Item, plan
+from c2faith.judging.judges import smollm2
+from c2faith.judging.references import retention
+from c2faith.judging.tasks import Item, plan
 from c2faith.records import InputError, rng
-from c2faith.references import retention
 
 TASKS = ("detection", "localization", "coverage")
 

@@ -19,7 +19,7 @@ from c2faith.cros.encoder import Encoder, Written, identity
 from c2faith.cros.examples import fold_of
 from c2faith.cros.features import FeatureStore
 from c2faith.cros.trained import Reading, TrainedHead
-from c2faith.judges.base import Query, Reply
+from c2faith.judging.judges.base import Query, Reply
 from c2faith.records import InputError, Task, read_json, sha256, sha256_file, write_json
 
 CONFIG, ADAPTER = "config.json", "adapter"

@@ -9,8 +9,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from c2faith.figures import style
-from c2faith.figures.style import FAINT, INK, MUTED, PAGE
+from c2faith.analysis.figures import style
+from c2faith.analysis.figures.style import FAINT, INK, MUTED, PAGE
 
 
 @style.styled

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from c2faith.judging.verdicts import parse
 from c2faith.records import InputError
-from c2faith.verdicts import parse
 
 WORST = -1.0  # a missed error, a false alarm, a reply that is no verdict
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2faith import metrics
+from c2faith.analysis import metrics
+from c2faith.analysis.resampling import DRAWS, Estimate, Resamples, auroc, estimate, ratio
+from c2faith.analysis.stats import holm, mcnemar
 from c2faith.cros.compare import Comparison, compare
 from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example
 from c2faith.cros.experiment import Settings
 from c2faith.cros.features import StepFeatures
-from c2faith.resampling import DRAWS, Estimate, Resamples, auroc, estimate, ratio
-from c2faith.stats import holm, mcnemar
 
 LOCATED = ("exact", "clean_accuracy", "processbench_f1", "detection", "mae_detected")
 INTERVAL = ("", "_low", "_high")

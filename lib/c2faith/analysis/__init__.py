@@ -1,0 +1,1 @@
+"""Verdicts → estimates → tables, figures, report."""

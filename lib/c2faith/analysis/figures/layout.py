@@ -1,0 +1,162 @@
+"""How figures are laid out: canvases, panels of judges, curves, legends, intervals and the small print's place."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
+
+from c2faith.analysis.figures.files import Picture
+from c2faith.analysis.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, RC, Looks
+
+MOST_TOGETHER = 6
+"""Curves of more judges than these are drawn in a panel each."""
+
+
+def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **keywords: Any) -> tuple[Figure, Any]:
+    """A figure of `width` × `height` inches outside pyplot's global list, and its axes."""
+    figure = Picture(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **keywords)
+
+
+def panels(drawn: Looks, height: float, xlabel: str, ylabel: str) -> tuple[Figure, list[Axes]]:
+    """A grid with one titled panel a judge, axes shared; `height` inches a row (half as much more for one row)."""
+    columns = 2 if len(drawn) == 4 else min(3, len(drawn))
+    rows = -(-len(drawn) // columns)
+    figure, grid = canvas(
+        PAGE if columns > 1 else COLUMN,
+        0.6 + height * (rows if rows > 1 else 1.5),
+        rows,
+        columns,
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    flat = list(grid.flat)
+    for spare in flat[len(drawn) :]:
+        spare.set_visible(False)
+        flat[flat.index(spare) - columns].tick_params(labelbottom=True)
+    flat[min(len(drawn) - 1, (rows - 1) * columns + (columns - 1) // 2)].set_xlabel(xlabel)
+    figure.supylabel(ylabel, fontsize=RC["axes.labelsize"])
+    for axes, look in zip(flat, drawn.values(), strict=False):
+        axes.set_title(look.label)
+    return figure, flat[: len(drawn)]
+
+
+def curves(
+    drawn: Looks,
+    at: np.ndarray,
+    estimates: Sequence[pd.DataFrame],
+    *,
+    gap: float,
+    xlabel: str,
+    ylabel: str,
+) -> tuple[Figure, list[Axes]]:
+    """A line with intervals for each judge: side by side in one column, or from 7 judges on in a panel each.
+
+    Parameters
+    ----------
+    at : array of shape (n,)
+        Where on x each of the `estimates` stands.
+    estimates : n frames
+        Indexed by judge: value, low, high.
+    gap : float
+        On x, how far the outermost judges' marks are moved apart so that intervals do not hide each other.
+    """
+    lines = {name: of_judge(estimates, name) for name in drawn}
+    if len(drawn) <= MOST_TOGETHER:
+        figure, axes = canvas(COLUMN, 2.8)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        for (name, look), offset in zip(drawn.items(), dodge(len(drawn), gap / len(drawn)), strict=True):
+            axes.plot(at + offset, lines[name]["value"], **look.line)
+            whiskers(axes, at + offset, lines[name], color=look.colour)
+        return figure, [axes]
+    figure, grid = panels(drawn, 1.25, xlabel, ylabel)
+    for axes, (name, look) in zip(grid, drawn.items(), strict=True):
+        for other in drawn:
+            axes.plot(at, lines[other]["value"], color=FAINT, linewidth=0.8)
+        axes.plot(at, lines[name]["value"], **look.line)
+        whiskers(axes, at, lines[name], color=look.colour)
+    return figure, grid
+
+
+def of_judge(estimates: Sequence[pd.DataFrame], name: str) -> pd.DataFrame:
+    """One judge's row of each of several estimates, in their order."""
+    return pd.DataFrame([each.loc[name] for each in estimates]).reset_index(drop=True)
+
+
+def empty(message: str, width: float = COLUMN) -> Figure:
+    """A figure that only says why there is nothing to draw."""
+    figure, axes = canvas(width, 1.2)
+    axes.set_axis_off()
+    says(axes, message)
+    return figure
+
+
+def says(axes: Axes, message: str) -> None:
+    """A word in the middle of axes that have nothing to show."""
+    text = textwrap.fill(message, 44)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=MUTED, style="italic")
+
+
+def note(figure: Figure, *parts: str) -> None:
+    """Small print under the figure: n, the unanswered, and what a reader must know."""
+    text = textwrap.fill(" · ".join(part for part in parts if part), int(figure.get_figwidth() * 22))
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=5.8, color=MUTED)
+
+
+def legend(figure: Figure, handles: Sequence[Any]) -> None:
+    """One legend above all axes, as wide as the figure allows."""
+    widest = max(len(handle.get_label()) for handle in handles)
+    columns = max(1, int(figure.get_figwidth() * 17 / (widest + 8)))
+    rows = -(-len(handles) // columns)
+    figure.legend(handles=list(handles), loc="outside upper center", ncols=-(-len(handles) // rows))
+
+
+def line_legend(figure: Figure, grid: Sequence[Axes], drawn: Looks, others: Sequence[Any] = ()) -> None:
+    """The legend of `curves`: judges need none where each has its titled panel."""
+    handles = [*(line_handles(drawn) if len(grid) == 1 else []), *others]
+    if handles:
+        legend(figure, handles)
+
+
+def bar_handles(drawn: Looks) -> list[Patch]:
+    """Legend entries of filled shapes."""
+    return [Patch(label=look.label, **look.bar) for look in drawn.values()]
+
+
+def line_handles(drawn: Looks) -> list[Line2D]:
+    """Legend entries of lines with markers."""
+    return [Line2D([], [], label=look.label, **look.line) for look in drawn.values()]
+
+
+def dodge(count: int, width: float) -> np.ndarray:
+    """Offsets that lay `count` marks of `width` side by side around 0."""
+    return (np.arange(count) - (count - 1) / 2) * width
+
+
+def whiskers(axes: Axes, at: Any, estimates: pd.DataFrame, *, vertical: bool = True, **keywords: Any) -> None:
+    """The `low` to `high` of estimates as thin lines; nothing where they are undefined."""
+    known = estimates[["low", "high"]].notna().all(axis=1).to_numpy()
+    low, high = (estimates.loc[known, end] for end in ("low", "high"))
+    draw = axes.vlines if vertical else axes.hlines
+    draw(np.asarray(at, dtype=float)[known], low, high, **{"color": INK, "linewidth": 0.9, **keywords})
+
+
+def print_rate(axes: Axes, rate: float, digits: int, **place: Any) -> None:
+    """A share in [0, 1] as a small percent number beside its bar; nothing where it is undefined."""
+    if np.isfinite(rate):
+        axes.text(s=f"{100 * rate:.{digits}f}", fontsize=6, **place)
+
+
+def in_percent(axis: Any) -> None:
+    """Print shares in [0, 1] as percent; the axis label says of what."""
+    axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=None))

@@ -1,0 +1,154 @@
+"""The page around it all: tables, figures and the explorer's content, style and script in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from c2faith.analysis import figures
+from c2faith.analysis.report.explorer import TASKS, payload
+from c2faith.analysis.report.outcomes import OPEN, RIGHT, WRONG
+from c2faith.analysis.tables.rendering import panels
+from c2faith.dataset import Dataset
+from c2faith.records import write_bytes
+
+_HERE = Path(__file__).parent
+_PNG_SIZE = slice(16, 24)
+
+
+def build(
+    out_path: Path,
+    *,
+    run: str,
+    frames: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame],
+    figures_folder: Path,
+    items: Dataset,
+) -> Path:
+    """Write the report of a run: one HTML file that needs no server and no network.
+
+    Parameters
+    ----------
+    out_path : Path
+        Where the page goes.
+    run : str
+        Its name, for the title.
+    frames : mapping
+        Verdict frames by task (`c2faith.judging.verdict_frames.load_frames`).
+    tables : mapping
+        Tables by name (`c2faith.analysis.tables.compute`), shown in their order with ``attrs["caption"]``.
+    figures_folder : Path
+        Holds the PNG files of `figures.CAPTIONS`; those that are missing are left out.
+    items : Dataset
+        The run's chains and items (`c2faith.dataset.items.read`).
+
+    Returns
+    -------
+    Path
+        `out_path`. The same input gives the same bytes, as long as zlib is the same.
+
+    Notes
+    -----
+    Steps and replies are untrusted: all text is escaped or set as text, formulas are rebuilt from an allowed set
+    of elements, and the page's own policy lets no script run but the one written here.
+    """
+    script = (_HERE / "page.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    drawn = {name: figures_folder / f"{name}.png" for name in figures.CAPTIONS}
+    engine = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    text = engine.get_template("page.html").render(
+        run=run,
+        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        style=Markup((_HERE / "page.css").read_text("utf-8")),
+        script=Markup(script),
+        counts=_counts(items),
+        answered=_answered(frames),
+        tables=[_table(name, table) for name, table in tables.items()],
+        figures=[_figure(name, path) for name, path in drawn.items() if path.exists()],
+        content=_packed(payload(frames, items) | {"right": RIGHT, "wrong": WRONG, "open": OPEN}),
+    )
+    write_bytes(out_path, text.encode())
+    return out_path
+
+
+def _packed(value: Any) -> str:
+    """JSON, deflated and in base64: a fraction of its size, and nothing in it that markup could be made of."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _title(name: str) -> str:
+    """A file's name as words.
+
+    >>> _title("table1_detection"), _title("false_alarms")
+    ('Table 1, detection', 'False alarms')
+    """
+    first, _, rest = name.partition("_")
+    if first == "appendix":
+        return f"Appendix {rest[0].upper()}, {rest[2:]}"
+    for prefix, word in (("table", "Table "), ("fig", "Fig. ")):
+        number = first.removeprefix(prefix)
+        if number != first and number[:1].isdigit():
+            return f"{word}{number}, {rest.replace('_', ' ')}"
+    return name.replace("_", " ").capitalize()
+
+
+def _counts(items: Dataset) -> dict[str, int]:
+    return {
+        "chains": len(items.chains),
+        "perturbed chains": len(items.causality),
+        "chains with steps removed, and controls": len(items.coverage),
+        "solutions with a natural error or none": len(items.natural),
+    }
+
+
+def _answered(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, str]]:
+    """How many items each judge answered, of those it was asked: judge → task → words."""
+    rows: dict[str, dict[str, str]] = {}
+    for task in TASKS:
+        if task in frames:
+            for judge, values in frames[task].groupby("judge_id")["value"]:
+                rows.setdefault(str(judge), {})[task] = f"{values.notna().sum():,} of {len(values):,}"
+    return dict(sorted(rows.items()))
+
+
+def _table(name: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """A table's panels; the paper's own rows are to be set apart, and the best values bold."""
+    limit = frame.attrs.get("limit", len(frame))
+    made = []
+    for title, cells, bold in panels(frame):
+        rows = zip(cells.to_numpy().tolist(), bold, strict=True)
+        marked = [("published" in row, list(zip(row, mask, strict=True))) for row, mask in rows]
+        made.append({"title": title, "head": list(cells), "rows": marked})
+    return {
+        "name": name,
+        "title": _title(name),
+        "caption": frame.attrs.get("caption", ""),
+        "cut": f"The first {limit} of {len(frame)} rows." if limit < len(frame) else "",
+        "panels": made,
+    }
+
+
+def _figure(name: str, path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    width, height = struct.unpack(">II", content[_PNG_SIZE])
+    return {
+        "name": name,
+        "title": _title(name),
+        "caption": figures.CAPTIONS[name],
+        "image": base64.b64encode(content).decode(),
+        "width": width,
+        "height": height,
+    }

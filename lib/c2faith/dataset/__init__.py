@@ -1,0 +1,27 @@
+"""Sources → chains → perturbed items: everything that a judge will be asked about, and how it was made."""
+
+from c2faith.dataset.items import (
+    RATES,
+    Dataset,
+    build,
+    compare_with_recorded,
+    differing,
+    is_recorded,
+    of_run,
+    read,
+    rebuild,
+    write,
+)
+
+__all__ = [
+    "RATES",
+    "Dataset",
+    "build",
+    "compare_with_recorded",
+    "differing",
+    "is_recorded",
+    "of_run",
+    "read",
+    "rebuild",
+    "write",
+]

@@ -1,0 +1,243 @@
+"""Parse a mathematical statement into trees, one for each way in which it can be read.
+
+A tree is a nested tuple: ``("num", Fraction)``, ``("var", name)``, ``("index", name, subscript …)``,
+``("call", name, argument …)``, ``("neg" | "!" | "abs", operand)`` and ``("+" | "-" | "*" | "/" | "^" | "mod", left,
+right)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from c2faith.dataset.algebra.text import Statement, Token
+
+Tree = tuple
+MAX_TOKENS = 160
+"""Longer statements are not read, which bounds the time for one."""
+
+
+class Unreadable(ValueError):  # noqa: N818 - an absence of meaning, not a mistake
+    """The text is not in the small language of this module: dots, sets, vectors, words and the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Sides joined by relations, ``sides[0] relations[0] sides[1] …``; `modulus` where they are congruences."""
+
+    sides: tuple[Tree, ...]
+    relations: tuple[str, ...]
+    modulus: Tree | None = None
+
+    @property
+    def links(self) -> list[tuple[str, Tree, Tree]]:
+        """(relation, left, right) of neighbouring sides."""
+        return list(zip(self.relations, self.sides, self.sides[1:], strict=False))
+
+
+def readings(statement: Statement) -> tuple[Reading, ...]:
+    """Every reading of a statement; none if it is unreadable.
+
+    Two things are ambiguous in text: whether 1/ab is 1/(ab), and whether a(n) is a product or a function.
+
+    >>> from c2faith.dataset.algebra import statements
+    >>> [len(readings(s)) for s in statements("x+y=2, 1/2n=k, a_(n+1)=2/k(n+1), 1+2+...+n")]
+    [1, 2, 3, 0]
+    """
+    if len(statement.tokens) > MAX_TOKENS:
+        return ()
+    found: dict[Reading, None] = {}
+    for tight, calls in product((False, True), repeat=2):
+        try:
+            found[_Parser(statement.tokens, tight=tight, calls=calls).statement()] = None
+        except (Unreadable, RecursionError):
+            return ()
+    return tuple(found)
+
+
+class _Parser:
+    """Recursive descent. `tight`: an unwritten product binds before a division; `calls`: a(n) is a function."""
+
+    def __init__(self, tokens: Sequence[Token], *, tight: bool, calls: bool) -> None:
+        self.tokens, self.tight, self.calls = tokens, tight, calls
+        self.position, self.in_bars = 0, False
+
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        position = self.position + ahead
+        return (
+            (self.tokens[position].kind, self.tokens[position].value) if position < len(self.tokens) else ("", "")
+        )
+
+    def take(self, *wanted: tuple[str, str]) -> str | None:
+        """The next token's value if it is one of those wanted."""
+        kind, value = self.peek()
+        if (kind, value) not in wanted:
+            return None
+        self.position += 1
+        return value
+
+    def need(self, *wanted: tuple[str, str]) -> str:
+        value = self.take(*wanted)
+        if value is None:
+            raise Unreadable(str(self.peek()))
+        return value
+
+    def statement(self) -> Reading:
+        sides, relations, modulus = [self.side()], [], None
+        while self.peek()[0] == "rel":
+            relations.append(self.peek()[1])
+            self.position += 1
+            sides.append(self.side())
+        if self.take(("command", "pmod")):
+            modulus = self.operand()
+        if "≡" in relations and modulus is None and sides[-1][0] == "mod":
+            _, sides[-1], modulus = sides[-1]
+        if self.position < len(self.tokens) or ("≡" in relations) != (modulus is not None):
+            raise Unreadable(str(self.peek()))
+        return Reading(tuple(sides), tuple(relations), modulus)
+
+    def side(self) -> Tree:
+        tree = self.sum()
+        while self.take(("op", "mod")):
+            tree = ("mod", tree, self.sum())
+        return tree
+
+    def sum(self) -> Tree:
+        sign = self.take(("op", "-"), ("op", "+"))
+        tree = self.term()
+        if sign == "-":
+            tree = ("neg", tree)
+        while sign := self.take(("op", "+"), ("op", "-")):
+            tree = (sign, tree, self.term())
+        return tree
+
+    def term(self) -> Tree:
+        tree = self.factors() if self.tight else self.power()
+        while True:
+            if sign := self.take(("op", "*"), ("op", "/")):
+                negative = self.take(("op", "-"))
+                right = self.factors() if self.tight else self.power()
+                tree = (sign, tree, ("neg", right) if negative else right)
+            elif self.starts_factor():
+                tree = ("*", tree, self.power())
+            else:
+                return tree
+
+    def factors(self) -> Tree:
+        tree = self.power()
+        while self.starts_factor():
+            tree = ("*", tree, self.power())
+        return tree
+
+    def starts_factor(self) -> bool:
+        kind, value = self.peek()
+        if kind == "command" and value == "frac" and self.tokens[self.position - 1].kind == "num":
+            first = self.peek(1) if self.peek(1)[0] == "num" else self.peek(2)
+            if first[0] == "num":
+                raise Unreadable("a mixed number or a product")
+        return kind in ("name", "func", "open") or (kind == "command" and value != "pmod")
+
+    def power(self) -> Tree:
+        tree = self.atom()
+        while self.take(("op", "!")):
+            tree = ("!", tree)
+        return ("^", tree, self.exponent()) if self.take(("op", "^")) else tree
+
+    def exponent(self) -> Tree:
+        if self.take(("op", "-")):
+            return ("neg", self.exponent())
+        tree = self.atom(in_exponent=True)
+        return ("^", tree, self.exponent()) if self.take(("op", "^")) else tree
+
+    def atom(self, *, in_exponent: bool = False) -> Tree:
+        kind, value = self.peek()
+        self.position += 1
+        if kind == "num":
+            return ("num", Fraction(value))
+        if kind == "name":
+            return self.name(value, may_call=not in_exponent)
+        if kind == "func":
+            return self.function(value)
+        if kind == "command" and value != "pmod":
+            return self.command(value)
+        if kind == "open":
+            return self.bracket(value)
+        if kind == "bar" and not self.in_bars:
+            self.in_bars = True
+            tree = self.sum()
+            self.need(("bar", "|"))
+            self.in_bars = False
+            return ("abs", tree)
+        raise Unreadable(value)
+
+    def bracket(self, opened: str) -> Tree:
+        tree = self.side()
+        self.need(("close", opened))
+        return {"⌊": ("call", "floor", tree), "⌈": ("call", "ceil", tree)}.get(opened, tree)
+
+    def arguments(self) -> tuple[Tree, ...]:
+        """What stands between the brackets that open here."""
+        opened = self.need(("open", "("), ("open", "{"))
+        found = [self.side()]
+        while self.take(("break", ",")):
+            found.append(self.side())
+        self.need(("close", opened))
+        return tuple(found)
+
+    def operand(self) -> Tree:
+        """A braced group, or the single token that LaTeX takes for one."""
+        if self.peek() == ("open", "{"):
+            return self.arguments()[0]
+        return self.atom(in_exponent=True)
+
+    def name(self, name: str, *, may_call: bool) -> Tree:
+        tree: Tree = ("var", name)
+        if self.take(("op", "_")):
+            subscript = self.arguments() if self.peek()[0] == "open" else (self.atom(in_exponent=True),)
+            return ("index", name, *subscript)
+        if may_call and self.peek() == ("open", "("):
+            start = self.position
+            arguments = self.arguments()
+            if name == "C" and len(arguments) == 2:
+                return ("call", "binom", *arguments)
+            if self.calls or len(arguments) > 1:
+                return ("call", name, *arguments)
+            self.position = start
+        return tree
+
+    def function(self, name: str) -> Tree:
+        power = base = None
+        if name == "sqrt" and self.take(("open", "[")):
+            base = self.side()
+            self.need(("close", "["))
+        elif self.take(("op", "_")):
+            base = self.operand()
+        if self.take(("op", "^")):
+            power = self.exponent()
+            if power[0] == "neg":
+                raise Unreadable("an inverse function or a power")
+        if self.peek()[0] == "open":
+            arguments = self.arguments()
+        elif name == "sqrt":
+            arguments = (self.operand(),)
+        else:
+            arguments = (self.bare_argument(),)
+        tree = ("call", name, *arguments) if base is None else ("call", name, *arguments, base)
+        return tree if power is None else ("^", tree, power)
+
+    def bare_argument(self) -> Tree:
+        """The product after a function without brackets, as in sin 2x."""
+        tree = self.power()
+        while self.peek()[0] in ("name", "command"):
+            tree = ("*", tree, self.power())
+        return tree
+
+    def command(self, name: str) -> Tree:
+        if self.peek()[0] == "num" and len(self.peek()[1]) == 2:  # \frac12
+            first, second = (("num", Fraction(digit)) for digit in self.peek()[1])
+            self.position += 1
+        else:
+            first, second = self.operand(), self.operand()
+        return ("/", first, second) if name == "frac" else ("call", "binom", first, second)

@@ -1,0 +1,135 @@
+"""Offline negations: seeded edits of a step, aimed at the edit types in the paper's proportions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from c2faith.dataset.edits import edit_type, similarity
+from c2faith.dataset.negate.claims import Edit, apply
+from c2faith.dataset.negate.formulas import math_edits
+from c2faith.dataset.negate.wording import word_edits
+from c2faith.records import Chain
+
+TABLE6 = {
+    "numeric_swap": 130,
+    "operator_swap": 117,
+    "minor_rewrite": 161,
+    "moderate_rewrite": 37,
+    "major_rewrite": 5,
+}
+"""How many of the paper's 450 negations were of each type (Table 6)."""
+
+WEIGHTS = {
+    "numeric_swap": 84,
+    "operator_swap": 123,
+    "minor_rewrite": 163,
+    "moderate_rewrite": 75,
+    "major_rewrite": 5,
+}
+"""Chances (of 450) with which a type is aimed at.
+
+Not every step allows every type: of CHAMP's middle steps 64% allow a numeric swap, 53% an operator swap, 57% a
+minor and 27% a moderate rewrite. These weights, found by iterative proportional fitting over the sets of types
+that the steps allow, bring the realized mix near `TABLE6`.
+"""
+
+_BANDS = {"minor_rewrite": (0.8, 0.9), "moderate_rewrite": (0.5, 0.8)}
+_KINDS = {"numeric_swap": ["number"], "operator_swap": ["operator", "relation", "operation", "term"]}
+_ONCE = {"relation", "opposite", "operation"}
+MAX_EDITS, DRAWS = 3, 12
+
+
+class RulesNegator:
+    """Draws an edit type in the proportions of `TABLE6` and edits that bring it about.
+
+    Types that a step does not allow are left out, the rest keep their proportions; the realized mix therefore
+    differs from the table where steps are short or hold no mathematics.
+
+    Parameters
+    ----------
+    chains
+        Whose steps may be taken for a major rewrite; chains of the same problem are not used.
+    """
+
+    name = "rules"
+
+    def __init__(self, chains: Sequence[Chain] = ()) -> None:
+        self.rejections: Counter[str] = Counter()
+        self._chains = chains
+
+    def negate(self, chain: Chain, target: int, rng: np.random.Generator) -> Iterator[str]:
+        """Candidates by edit type, the types in a weighted random order, up to `DRAWS` of each."""
+        step = chain.steps[target]
+        weights = np.array(list(WEIGHTS.values()), dtype=float)
+        order = rng.choice(list(WEIGHTS), size=len(WEIGHTS), replace=False, p=weights / weights.sum())
+        pool = [*math_edits(step), *word_edits(step)]
+        plain = [edit for edit in pool if edit.kind != "frame"]
+        for aimed in map(str, order):
+            if aimed == "major_rewrite" and aimed != order[0]:
+                continue
+            seen = set()
+            for attempt in range(DRAWS):
+                candidate = self._draw(aimed, chain, target, pool if attempt > DRAWS // 2 else plain, rng)
+                if candidate is not None and candidate not in seen and edit_type(step, candidate) == aimed:
+                    seen.add(candidate)
+                    yield candidate
+        for edit in _shuffled(pool, rng):
+            yield apply(step, [edit])
+
+    def _draw(
+        self, aimed: str, chain: Chain, target: int, pool: list[Edit], rng: np.random.Generator
+    ) -> str | None:
+        step = chain.steps[target]
+        if aimed == "major_rewrite":
+            return self._foreign(chain, target, rng)
+        if aimed in _BANDS:
+            return _compose(step, pool, _BANDS[aimed], rng)
+        edits = _shuffled([edit for edit in pool if edit.kind in _KINDS[aimed]], rng)
+        return apply(step, edits[:1]) if edits else None
+
+    def _foreign(self, chain: Chain, target: int, rng: np.random.Generator) -> str | None:
+        """A step of another problem's chain, of similar length and position."""
+        others = [other for other in self._chains if other.problem_id != chain.problem_id]
+        if not others:
+            return None
+        other = others[int(rng.integers(len(others)))]
+        place = min(len(other.steps) - 1, round(target * len(other.steps) / len(chain.steps)))
+        return other.steps[place]
+
+
+def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: np.random.Generator) -> str | None:
+    """Make edits in a random order, those of one statement first, until the similarity is in the band."""
+    low, high = band
+    order = _shuffled(edits, rng, by_size=True)
+    chosen: list[Edit] = []
+    for edit in sorted(order, key=lambda edit: edit.scope != order[0].scope):
+        if any(_clash(edit, other) for other in chosen):
+            continue
+        ratio = similarity(step, apply(step, [*chosen, edit]))
+        if ratio < low:
+            continue
+        chosen.append(edit)
+        if ratio <= high:
+            return apply(step, chosen)
+        if len(chosen) == (MAX_EDITS if edit.scope == order[0].scope >= 0 else 2):
+            break
+    return None
+
+
+def _shuffled(edits: list[Edit], rng: np.random.Generator, *, by_size: bool = False) -> list[Edit]:
+    """The edits in a random order, those of more weight (and, if asked, of more characters) rather first."""
+    weights = np.array([edit.weight * (edit.size if by_size else 1) for edit in edits])
+    if not edits:
+        return []
+    return [edits[i] for i in rng.choice(len(edits), size=len(edits), replace=False, p=weights / weights.sum())]
+
+
+def _clash(edit: Edit, other: Edit) -> bool:
+    """Whether two edits overlap or could undo each other: what is denied must not be changed too."""
+    kinds = {edit.kind, other.kind}
+    overlap = any(a[0] <= b[1] and b[0] <= a[1] for a in edit.parts for b in other.parts)
+    undone = kinds <= _ONCE or ("relation" in kinds and edit.scope == other.scope)
+    return overlap or undone or bool(kinds & {"denial", "frame"})

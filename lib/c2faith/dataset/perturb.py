@@ -1,0 +1,139 @@
+"""Algorithm 1: remove steps of a chain's middle region, or replace one of them by its negation.
+
+All fractions are exact rationals: as floats, 0.3 · 10 is more than 3 and its ceiling would be 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+
+from c2faith.dataset.edits import edit_type, similarity
+from c2faith.dataset.negate import Negator, flaw
+from c2faith.records import CausalityItem, Chain, CoverageItem, InputError
+
+ALPHA, BETA = Fraction(3, 10), Fraction(9, 10)
+Rational = Fraction | float | str
+
+
+class NoNegation(InputError):  # noqa: N818 - it is caught as an absence, not reported as a mistake
+    """No step of the chain's middle region has a negation that passes validation."""
+
+
+def _exact(value: Rational) -> Fraction:
+    """A float stands for the decimal it prints as: 0.3 is 3/10."""
+    try:
+        exact = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{value!r} is no number such as 0.3 or 3/10") from None
+    if not 0 <= exact <= 1:
+        raise InputError(f"{value}: a share of a chain lies between 0 and 1")
+    return exact
+
+
+def middle_region(n_steps: int, alpha: Rational = ALPHA, beta: Rational = BETA) -> range:
+    """0-based indices of the steps that may be perturbed.
+
+    The paper's I = {i : ⌈αN⌉ ≤ i ≤ ⌊βN⌋} counts from 1 (Algorithm 1, line 9).
+
+    >>> middle_region(10)  # the paper's steps 3 to 9
+    range(2, 9)
+    """
+    first = max(1, ceil(_exact(alpha) * n_steps))
+    return range(first - 1, max(first - 1, floor(_exact(beta) * n_steps)))
+
+
+def delete_steps(
+    chain: Chain,
+    rate: Rational,
+    rng: np.random.Generator,
+    *,
+    alpha: Rational = ALPHA,
+    beta: Rational = BETA,
+) -> CoverageItem:
+    """Remove ⌈rate · |I|⌉ steps of the middle region I, uniformly without replacement (lines 6-14).
+
+    `rate` 0 removes nothing and gives the control. The order of the remaining steps is kept.
+    """
+    return delete_nested(chain, [rate], rng, alpha=alpha, beta=beta)[0]
+
+
+def delete_nested(
+    chain: Chain,
+    rates: Sequence[Rational],
+    rng: np.random.Generator,
+    *,
+    alpha: Rational = ALPHA,
+    beta: Rational = BETA,
+) -> list[CoverageItem]:
+    """One item per rate, where the removals of a lower rate are a subset of those of a higher one.
+
+    Each item by itself is distributed as `delete_steps` draws it: the first k of one random permutation.
+    """
+    region = middle_region(len(chain.steps), alpha, beta)
+    if not region:
+        raise InputError(f"{chain.chain_id}: {len(chain.steps)} steps have no middle region to remove from")
+    order = rng.permutation(region)
+    return [_without(chain, _exact(rate), order) for rate in rates]
+
+
+def _without(chain: Chain, rate: Fraction, order: np.ndarray) -> CoverageItem:
+    removed = sorted(map(int, order[: ceil(rate * len(order))]))
+    return CoverageItem(
+        item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
+        chain_id=chain.chain_id,
+        deletion_rate=float(rate),
+        steps=tuple(step for i, step in enumerate(chain.steps) if i not in removed),
+        removed=tuple(removed),
+        realized_rate=len(removed) / len(order),
+        realized_chain_rate=len(removed) / len(chain.steps),
+    )
+
+
+def targets(chain: Chain, rng: np.random.Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
+    """The steps of the middle region in the order in which they are tried as targets."""
+    return [int(index) for index in rng.permutation(middle_region(len(chain.steps), alpha, beta))]
+
+
+def replace_step(
+    chain: Chain,
+    negator: Negator,
+    rng: np.random.Generator,
+    *,
+    alpha: Rational = ALPHA,
+    beta: Rational = BETA,
+) -> CausalityItem:
+    """Replace one step of the middle region by its negation (lines 15-22).
+
+    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes
+    `negate.flaw`; each rejection is counted in ``negator.rejections``. Only if a step has none that passes
+    is another target drawn, uniformly from the rest: targets are thus uniform over the region, but for the
+    steps that cannot be negated.
+
+    Raises
+    ------
+    NoNegation
+        If no step of the region has a valid negation.
+    """
+    for target in targets(chain, rng, alpha=alpha, beta=beta):
+        original = chain.steps[target]
+        for candidate in negator.negate(chain, target, rng):
+            if reason := flaw(original, candidate):
+                negator.rejections[reason] += 1
+                continue
+            return CausalityItem(
+                item_id=f"{chain.chain_id}/causality",
+                chain_id=chain.chain_id,
+                steps=(*chain.steps[:target], candidate, *chain.steps[target + 1 :]),
+                target=target,
+                original_step=original,
+                perturbed_step=candidate,
+                context=chain.steps[target - 1] if target else "",
+                negator=negator.name,
+                edit_type=edit_type(original, candidate),
+                similarity=similarity(original, candidate),
+            )
+    raise NoNegation(f"{chain.chain_id}: {negator.name} has no valid negation for any middle step")

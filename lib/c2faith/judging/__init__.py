@@ -1,0 +1,1 @@
+"""Items → prompts → replies → verdicts."""

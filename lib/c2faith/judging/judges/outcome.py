@@ -1,0 +1,197 @@
+"""What came of one call: a completion or an error, as a `Reply` and what should follow. Pure functions.
+
+The live client and the Batch API read their answers here, so both give the same statuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from c2faith.judging.judges.base import Reply
+from c2faith.judging.judges.limiter import retry_after
+
+Kind = Literal["answer", "rate_limit", "transient", "rejected", "fatal"]
+LONGEST_MESSAGE = 300
+_QUOTA = re.compile(
+    r"insufficient.?(quota|balance|funds)|exceeded your current quota|billing|credit balance|"
+    r"account.{0,20}deactivated",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL = re.compile(
+    r"model.{0,80}(does not exist|not exist|not found|unknown)|unknown model", re.IGNORECASE
+)
+_FILTERED = re.compile(r"content_?filter|content management policy|ResponsibleAIPolicyViolation", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context_length_exceeded|(maximum|max\w*) (context|model|prompt) len", re.IGNORECASE)
+_TIMEOUT_STATUS, _CONFLICT, _TOO_EARLY = 408, 409, 425
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One call's reply and its kind.
+
+    ``answer``: the judge's own, whatever its status. ``rate_limit``: ask again when the limit allows.
+    ``transient``: ask again, a few times. ``rejected``: the server does not take this request. ``fatal``: it
+    will take none (key, quota, model).
+    """
+
+    kind: Kind
+    reply: Reply
+    message: str = ""
+    code: str = ""
+    param: str = ""
+    wait_s: float | None = None
+
+
+def from_completion(body: Any, request_id: str | None = None) -> Outcome:
+    """Read a chat completion's JSON.
+
+    Anything that is no completion (an error or a page sent with status 200) is transient.
+    """
+    choices = body.get("choices") if isinstance(body, Mapping) else None
+    if not _is_completion(choices):
+        if isinstance(body, Mapping) and body.get("error"):
+            return from_error(200, body, {}, request_id)
+        return _failure("transient", "no chat completion in the reply", 200, request_id)
+    choice, message = choices[0], choices[0]["message"]
+    text, finish_reason, error = message.get("content"), choice.get("finish_reason"), None
+    extra: dict[str, Any] = {"request_id": request_id} if request_id else {}
+    if isinstance(text, list):
+        text = "".join(str(part.get("text") or "") for part in text if isinstance(part, Mapping))
+    if finish_reason == "content_filter":
+        error = "content_filter"
+    elif message.get("refusal") or finish_reason == "refusal":
+        error = "refusal"
+        extra["refusal"] = message.get("refusal") or text
+    elif text is None and (thought := message.get("reasoning_content") or message.get("reasoning")):
+        extra["reasoning_content"] = thought
+    if fingerprint := body.get("system_fingerprint"):
+        extra["system_fingerprint"] = fingerprint
+    reply = Reply(
+        text=text,
+        finish_reason=finish_reason,
+        usage=read_usage(body.get("usage")),
+        model=model if isinstance(model := body.get("model"), str) else "",
+        error=error,
+        extra=extra,
+    )
+    return Outcome("answer", reply)
+
+
+def _is_completion(choices: Any) -> bool:
+    """Whether there is a first choice with a message whose content is a text, parts of one, or none."""
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return False
+    message = choices[0].get("message")
+    return isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
+
+
+def read_usage(usage: Any) -> dict[str, int]:
+    """Token counts under our names; a server's own extras, absent counts and negative ones are left out.
+
+    >>> read_usage({"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}})
+    {'prompt_tokens': 9, 'completion_tokens': 5, 'cached_tokens': 4}
+    """
+    if not isinstance(usage, Mapping):
+        return {}
+    parts = [usage.get(f"{side}_tokens_details") for side in ("prompt", "completion")]
+    inside, outside = (part if isinstance(part, Mapping) else {} for part in parts)
+    counts = {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "cached_tokens": inside.get("cached_tokens") or usage.get("prompt_cache_hit_tokens"),
+        "reasoning_tokens": outside.get("reasoning_tokens"),
+    }
+    return {name: count for name, count in counts.items() if type(count) is int and 0 <= count < 2**53}
+
+
+def from_error(
+    status: int | None, body: Any, headers: Mapping[str, str] | None = None, request_id: str | None = None
+) -> Outcome:
+    """Read an error's status and JSON body (the ``error`` object or what holds it); no status: no connection."""
+    headers = headers or {}
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    inner = inner if isinstance(inner, Mapping) else {"message": str(inner or "")}
+    message = " ".join(str(inner.get("message") or inner.get("detail") or inner).split())[:LONGEST_MESSAGE]
+    code = str(inner.get("code") or "")
+    param = str(inner.get("param") or "")
+    words = " ".join((code, str(inner.get("type") or ""), str(inner.get("innererror") or ""), message))
+    if status == 429 and not _QUOTA.search(words):
+        kind: Kind = "rate_limit"
+    elif status in (401, 402, 403, 404, 429):
+        kind = "fatal"
+    elif status is None or status < 400 or status >= 500 or status in (_TIMEOUT_STATUS, _CONFLICT, _TOO_EARLY):
+        kind = "transient"
+    elif _FILTERED.search(words):
+        return _failure("answer", message, status, request_id, error="content_filter")
+    elif _TOO_LONG.search(words):
+        return _failure("answer", message, status, request_id, error="length")
+    elif _QUOTA.search(words) or _UNKNOWN_MODEL.search(words):
+        kind = "fatal"
+    else:
+        kind = "rejected"
+    return _failure(kind, message, status, request_id, code=code, param=param, wait_s=retry_after(headers))
+
+
+def from_batch_row(row: Mapping[str, Any]) -> Outcome:
+    """Read one line of a batch's output or error file.
+
+    A rate limit within a batch is a failure like any other: another batch asks again, a few times.
+    """
+    response = row.get("response") or {}
+    status, body = response.get("status_code"), response.get("body")
+    if status == 200:
+        return from_completion(body, response.get("request_id"))
+    outcome = from_error(status, body or row.get("error"), request_id=response.get("request_id"))
+    return replace(outcome, kind="transient") if outcome.kind == "rate_limit" else outcome
+
+
+def from_exception(error: Exception) -> Outcome:
+    """Read what the SDK, its transport or our own deadline raised."""
+    import aiohttp
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return from_error(error.status_code, error.body, error.response.headers, error.request_id)
+    if isinstance(error, openai.APIResponseValidationError):
+        return _failure("transient", "the reply is no JSON", error.status_code, None)
+    if isinstance(error, openai.APIConnectionError | aiohttp.ClientError | OSError):
+        return _failure("transient", _root(error), None, None)
+    raise error
+
+
+def refusal(outcome: Outcome) -> str:
+    """One line on a server that will take no request."""
+    status = outcome.reply.extra.get("http_status")
+    what = {401: "the key is refused", 402: "the account has no credit", 403: "access is denied"}.get(status)
+    what = what or ("the quota is used up" if status == 429 else "the model or address is unknown")
+    return f"{what} (HTTP {status}: {outcome.message}); finished items are kept, the same command resumes"
+
+
+def _root(error: BaseException) -> str:
+    """What a chain of wrapped exceptions is about. The transport reports a dropped connection as a timeout."""
+    while not isinstance(error, TimeoutError) and error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE] if str(error) else type(error).__name__
+
+
+def _failure(
+    kind: Kind,
+    message: str,
+    status: int | None,
+    request_id: str | None,
+    *,
+    error: str = "api_error",
+    code: str = "",
+    param: str = "",
+    wait_s: float | None = None,
+) -> Outcome:
+    extra = {"http_status": status, "request_id": request_id, "message": message}
+    extra = {name: value for name, value in extra.items() if value is not None}
+    finish_reason = error if error != "api_error" else None
+    reply = Reply(text=None, finish_reason=finish_reason, error=error, extra=extra)
+    return Outcome(kind, reply, message=message, code=code, param=param, wait_s=wait_s)
