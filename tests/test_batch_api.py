@@ -15,7 +15,7 @@ from tenacity import wait_fixed
 from c2faith.judging import ask as judging
 from c2faith.judging import replies as journal
 from c2faith.judging import verdicts
-from c2faith.judging.judges import tickets
+from c2faith.judging.judges import batch_api
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.batch_api import BatchJudge
 from c2faith.judging.judges.endpoint import Endpoint
@@ -278,9 +278,9 @@ def interrupting(monkeypatch, at):
 
         monkeypatch.setattr(owner, name, wrapped)
 
-    around(tickets, "write_bytes")
-    around(tickets, "write_json")
-    around(tickets.Ticket, "close")
+    around(batch_api, "write_bytes")
+    around(batch_api, "write_json")
+    around(batch_api.Ticket, "close")
     around(openai.resources.Files, "create")
     around(openai.resources.Files, "content")
     for name in ("create", "retrieve"):

@@ -1,4 +1,4 @@
-"""From an asynchronous asker to a plain generator: many calls at once, each reply handed over and acknowledged.
+"""Many calls at once as a plain generator, and one wait for all of them where the server limits their rate.
 
 The event loop runs in a thread of its own, so this works under Jupyter's running loop too. A worker goes on only
 when the consumer has come back for more, that is, when its last reply is in the journal: at any moment at most
@@ -10,40 +10,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
+import random
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
 
+from tenacity import RetryCallState, wait_random_exponential
+from tenacity.wait import wait_base
+
 from c2faith.judging.judges.base import Query, Reply
 
+BACKOFF = wait_random_exponential(multiplier=1, min=1, max=60)
+PATIENCE_S = 1800.0
+STAGGER_S = 2.0  # over how long the calls that waited together go out again
 Hand = Callable[[Query, Reply], Awaitable[None]]
 Ask = Callable[[Query, Hand], Awaitable[bool]]
 Session = Callable[[asyncio.Event], AbstractAsyncContextManager[Ask]]
 _log = logging.getLogger(__name__)
 
 
-async def pause(seconds: float, stopping: asyncio.Event) -> bool:
-    """Wait, unless the run is stopping or begins to: then False at once."""
-    if seconds <= 0:
-        return not stopping.is_set()
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return True
-    return False
+class ConcurrentCalls:
+    """The calls of one run.
 
-
-class Pump:
-    """Ask queries over many connections; made for one run.
-
-    Parameters
-    ----------
-    session
-        Opens, within the loop, what the calls need, and gives `ask`, which answers one query, hands over each
-        attempt, and returns False if no more queries should be taken. It gets the event that is set when the
-        run is to stop.
-    connections : int
-        Queries under way at once.
+    `session` opens, within the loop, what the calls need, and gives `ask`, which answers one query, hands over each
+    attempt, and returns False if no more queries should be taken. It gets the event that is set when the run is to
+    stop.
     """
 
     def __init__(self, session: Session, connections: int):
@@ -86,11 +78,8 @@ class Pump:
                 self._call(lambda written=written: [future.done() or future.set_result(None) for future in written])
 
     def _call(self, function: Callable[[], object]) -> None:
-        """Run a function in the loop's thread, unless the loop has ended."""
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(function)
-
-    # --- in the loop's thread --------------------------------------------------------------------------------
 
     def _thread(self, queries: Iterator[Query]) -> None:
         try:
@@ -100,6 +89,8 @@ class Pump:
             self._error = self._error or error
         finally:
             self._handed.put(None)
+
+    # What follows runs in the loop's thread.
 
     async def _serve(self, queries: Iterator[Query]) -> None:
         async with self._session(self._stopping) as ask:
@@ -124,3 +115,77 @@ class Pump:
         self._stopping.set()
         for worker in self._workers:
             worker.cancel()
+
+
+async def pause(seconds: float, stopping: asyncio.Event) -> bool:
+    """Wait, unless the run is stopping or begins to: then False at once."""
+    if seconds <= 0:
+        return not stopping.is_set()
+    try:
+        await asyncio.wait_for(stopping.wait(), seconds)
+    except TimeoutError:
+        return True
+    return False
+
+
+def backoff_s(backoff: wait_base, failures: int) -> float:
+    """Seconds to wait after so many failures in a row (from 1)."""
+    state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
+    state.attempt_number = failures
+    return float(backoff(state))
+
+
+class Limiter:
+    """Lets calls go out; after a rate limit all of them wait together.
+
+    After a wait the calls go out staggered, so that a limit still in force is met by few of them. `backoff` is for
+    where the server does not say how long to wait; for `patience_s` a rate limit may let nothing through.
+    """
+
+    def __init__(
+        self,
+        backoff: wait_base = BACKOFF,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._backoff, self._patience_s, self._clock = backoff, patience_s, clock
+        self._until = 0.0
+        self._bursts = 0
+        self._blocked_since: float | None = None
+
+    @property
+    def waiting_s(self) -> float:
+        """Seconds left of the shared wait."""
+        return max(0.0, self._until - self._clock())
+
+    async def turn(self, stopping: asyncio.Event) -> bool:
+        """Wait as long as the rate limit demands; False if the run stops meanwhile."""
+        while (wait := self.waiting_s) > 0:
+            if not await pause(wait + random.uniform(0, min(wait, STAGGER_S)), stopping):
+                return False
+        return not stopping.is_set()
+
+    def answered(self) -> None:
+        """The server gave an answer: no limit is in force."""
+        self._bursts, self._blocked_since = 0, None
+
+    def limited(self, wait: float | None) -> None:
+        """The server refused a call for its rate; `wait` is what it asks for, if it does.
+
+        Calls refused while the wait is already on belong to the same burst and do not lengthen it, unless the
+        server asks for more.
+        """
+        now = self._clock()
+        if self._blocked_since is None:
+            self._blocked_since = now
+        if wait is None:
+            if now < self._until:
+                return
+            self._bursts += 1
+            wait = backoff_s(self._backoff, self._bursts)
+        self._until = max(self._until, now + wait)
+
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether the limit has let nothing through, or would let nothing through, for too long."""
+        return self._blocked_since is not None and self._until - self._blocked_since > self._patience_s
