@@ -18,7 +18,6 @@
 
 # %%
 # %matplotlib inline
-from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +26,7 @@ from IPython.display import HTML, display
 from c2faith import dataset, notebooks, paths
 from c2faith.analysis import dataset_views
 from c2faith.dataset import chains
-from c2faith.judging.judges import negation_writer
+from c2faith.judging import negations
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run: the folder under data/runs
@@ -46,6 +45,7 @@ negator: str = "rules"  # how a step is negated: rules, llm (the paper's way), o
 recorded: str = ""  # recorded: the causality.jsonl to replay
 negation_judge: str = "gpt-4.1"  # llm: the API model that writes the negations, as for `make judge`
 base_url: str = ""  # llm: its server, if it is not the provider's own
+connections: int = 16  # llm: calls under way at once
 max_cost: float = -1.0  # llm: dollars, over all resumes; below 0: no limit
 
 # %%
@@ -77,10 +77,13 @@ options = {
 
 # %%
 paid = folder / "negations.jsonl"  # a model's negations are asked once, and journaled
-edge = {"base_url": base_url or None, "max_cost": max_cost if max_cost >= 0 else None}
-writer = negation_writer.open_writer(negation_judge, paid, **edge) if negator == "llm" else None
-with writer or nullcontext() as complete:
-    built = dataset.build(source, complete=complete, **options)
+edge = {
+    "base_url": base_url or None,
+    "connections": connections,
+    "max_cost": max_cost if max_cost >= 0 else None,
+}
+complete = negations.writer(negation_judge, paid, **edge) if negator == "llm" else None
+built = dataset.build(source, complete=complete, **options)
 pd.Series(built.manifest["counts"], name="count").to_frame()
 
 # %% [markdown]

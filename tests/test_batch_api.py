@@ -132,8 +132,11 @@ def queries(count, task="detection", first=0):
 def make(server, folder, *, parameters=None, prices=None, **settings):
     config = {"judge_id": "j", "provider": "openai", "model": "judge", "parameters": parameters or {}}
     config |= {"prices": prices} if prices else {}
-    settings = {"poll_s": 0.01, "attempts": 3, "backoff": wait_fixed(0.01), "timeout_s": 10} | settings
-    return BatchJudge(config, Endpoint("openai", server.url, KEY), folder / "batches", **settings)
+    endpoint = Endpoint("openai", server.url, KEY)
+    judge = BatchJudge(config, endpoint, folder / "batches", attempts=3, backoff=wait_fixed(0.01), timeout_s=10)
+    for name, value in ({"poll_s": 0.01} | settings).items():
+        setattr(judge, name, value)
+    return judge
 
 
 def ask(server, folder, count=1, task="detection", max_cost=None, **settings):

@@ -173,8 +173,7 @@ def _causality(
         return rng(seed, "causality", chain.chain_id)
 
     if isinstance(negator, negate.LlmNegator):
-        tried = ((chain, perturb.targets(chain, drawn(chain), **region)) for chain in chains)
-        negator.expect((chain, targets[0]) for chain, targets in tried if targets)
+        negator.ask((chain, perturb.targets(chain, drawn(chain), **region)) for chain in chains)
     for chain in chains:
         try:
             items.append(perturb.replace_step(chain, negator, drawn(chain), **region))

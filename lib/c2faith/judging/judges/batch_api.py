@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types import Batch
 
-MOST_REQUESTS, MOST_BYTES = 50_000, 190_000_000
 ENDED = ("completed", "failed", "expired", "cancelled")
 METADATA_KEY = "c2faith_ticket"
 CLOCK_SKEW_S = 3600.0
@@ -86,51 +84,16 @@ def custom_id(query: Query) -> str:
     return sha256([query.item_id, query.prompt_sha256])[:32]
 
 
-def split(sizes: Iterable[int], most: int, most_bytes: int) -> Iterator[int]:
-    """The number of the batch that each of the lines of these sizes goes into.
-
-    >>> list(split([4, 4, 4, 9, 1], most=2, most_bytes=8))
-    [0, 0, 1, 2, 3]
-    """
-    batch = count = total = 0
-    for size in sizes:
-        if count and (count == most or total + size > most_bytes):
-            batch, count, total = batch + 1, 0, 0
-        count, total = count + 1, total + size
-        yield batch
-
-
 class BatchJudge(OpenAIJudge):
-    """An API judge that is asked through files and batches.
-
-    Parameters
-    ----------
-    folder
-        Where the run keeps its tickets; another run needs another one.
-    poll_s
-        Seconds between looks at a batch.
-    most_requests, most_bytes
-        Limits of one batch.
-    **settings
-        As of `OpenAIJudge`.
-    """
+    """An API judge that is asked through files and batches; `folder` is where the run keeps its tickets."""
 
     batched = True
+    poll_s = 30.0
+    most_requests, most_bytes = 50_000, 190_000_000
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        endpoint: Endpoint,
-        folder: Path,
-        *,
-        poll_s: float = 30.0,
-        most_requests: int = MOST_REQUESTS,
-        most_bytes: int = MOST_BYTES,
-        **settings: Any,
-    ):
+    def __init__(self, config: Mapping[str, Any], endpoint: Endpoint, folder: Path, **settings: Any):
         super().__init__(config, endpoint, **settings)
         self.folder = folder / self.judge_id
-        self._poll_s, self._limits = poll_s, (most_requests, most_bytes)
         self._asked: dict[str, Attempts] = {}
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
@@ -172,18 +135,18 @@ class BatchJudge(OpenAIJudge):
                 self._warn_of_budget()
                 break
             chosen.append(name)
-        tickets = []
-        by_task = lambda name: self._asked[name].query.task  # noqa: E731
-        for _, of_task in groupby(sorted(chosen, key=by_task), key=by_task):
-            lines = [(name, self._line(name)) for name in of_task]
-            numbers = split((len(line) for _, line in lines), *self._limits)
-            for _, part in groupby(zip(numbers, lines, strict=True), key=lambda numbered: numbered[0]):
-                tickets.append(self._ticket(dict(line for _, line in part)))
-        return tickets
-
-    def _line(self, name: str) -> bytes:
-        body = self._asked[name].request()
-        return dump({"custom_id": name, "method": "POST", "url": self.endpoint.batch_path, "body": body}) + b"\n"
+        parts: list[dict[str, bytes]] = []
+        task, size = "", 0
+        for name in sorted(chosen, key=lambda name: self._asked[name].query.task):
+            body = self._asked[name].request()
+            line = {"custom_id": name, "method": "POST", "url": self.endpoint.batch_path, "body": body}
+            raw, asked = dump(line) + b"\n", self._asked[name].query.task
+            if asked != task or len(parts[-1]) == self.most_requests or size + len(raw) > self.most_bytes:
+                parts.append({})
+                task, size = asked, 0
+            parts[-1][name] = raw
+            size += len(raw)
+        return [self._ticket(part) for part in parts]
 
     def _ticket(self, lines: Mapping[str, bytes]) -> Ticket:
         key = uuid.uuid4().hex
@@ -258,7 +221,7 @@ class BatchJudge(OpenAIJudge):
                 done = f" {counts.completed + counts.failed}/{counts.total} requests" if counts else ""
                 said.append(f"batch {batch.id} {batch.status}{done}")
             self._trouble = "; ".join(said)
-            time.sleep(self._poll_s)
+            time.sleep(self.poll_s)
 
     def _hold(self, ticket: Ticket, batch: Batch, *, last: bool) -> list[str]:
         """The queries of a batch that the server did not take.

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
 
 from tenacity import RetryCallState, wait_random_exponential
 from tenacity.wait import wait_base
@@ -24,28 +25,27 @@ from c2faith.judging.judges.base import Query, Reply
 BACKOFF = wait_random_exponential(multiplier=1, min=1, max=60)
 PATIENCE_S = 1800.0
 STAGGER_S = 2.0  # over how long the calls that waited together go out again
+SCOUT_S = 2.0  # for how long the first query goes alone
 Hand = Callable[[Query, Reply], Awaitable[None]]
-Ask = Callable[[Query, Hand], Awaitable[bool]]
-Session = Callable[[asyncio.Event], AbstractAsyncContextManager[Ask]]
+Ask = Callable[[Any, Query, Hand, asyncio.Event], Awaitable[bool]]
 _log = logging.getLogger(__name__)
 
 
 class ConcurrentCalls:
     """The calls of one run.
 
-    `session` opens, within the loop, what the calls need, and gives `ask`, which answers one query, hands over each
-    attempt, and returns False if no more queries should be taken. It gets the event that is set when the run is to
-    stop.
+    `client` makes, within the loop, what the calls go through; `ask` answers one query through it, hands over each
+    attempt, and returns False if no more queries should be taken. The event is set when the run is to stop.
     """
 
-    def __init__(self, session: Session, connections: int):
-        self._session, self._connections = session, connections
+    def __init__(self, client: Callable[[], AbstractAsyncContextManager[Any]], ask: Ask, connections: int):
+        self._client, self._ask, self._connections = client, ask, connections
         self._handed: queue.SimpleQueue[tuple[Query, Reply, asyncio.Future[None]] | None] = queue.SimpleQueue()
         self._written: list[asyncio.Future[None]] = []
         self._workers: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
-        self._stopping = asyncio.Event()
+        self._stopping, self._scouted = asyncio.Event(), asyncio.Event()
 
     def run(self, queries: Iterable[Query]) -> Iterator[tuple[Query, Reply]]:
         """Yield every attempt as it comes.
@@ -93,20 +93,32 @@ class ConcurrentCalls:
     # What follows runs in the loop's thread.
 
     async def _serve(self, queries: Iterator[Query]) -> None:
-        async with self._session(self._stopping) as ask:
-            self._workers = [asyncio.create_task(self._work(ask, queries)) for _ in range(self._connections)]
+        async with self._client() as client:
+
+            def begin(count: int) -> None:
+                self._workers += [asyncio.create_task(self._work(client, queries)) for _ in range(count)]
+
+            # A refused key or parameter costs one call, not one per connection. A refusal comes fast, so nobody
+            # waits for a slow answer.
+            begin(1)
+            await pause(SCOUT_S, self._scouted)
+            begin(self._connections - 1)
             await asyncio.gather(*self._workers, return_exceptions=True)
 
-    async def _work(self, ask: Ask, queries: Iterator[Query]) -> None:
+    async def _work(self, client: Any, queries: Iterator[Query]) -> None:
         try:
             while not self._stopping.is_set() and (query := next(queries, None)) is not None:
-                if not await ask(query, self._hand):
+                if not await self._ask(client, query, self._hand, self._stopping):
                     return
         except Exception as error:
             self._error = self._error or error
             self._stopping.set()
+        finally:
+            self._scouted.set()
 
     async def _hand(self, query: Query, reply: Reply) -> None:
+        if not reply.extra.get("will_retry"):
+            self._scouted.set()
         written = self._loop.create_future()
         self._handed.put((query, reply, written))
         await written

@@ -7,11 +7,9 @@ is decided here. Every attempt is yielded, so that the journal holds what was tr
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
-SCOUT_S, SETTLE_S = 2.0, 0.1
+SETTLE_S = 0.1
 TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
 _log = logging.getLogger(__name__)
 
@@ -101,7 +99,7 @@ class OpenAIJudge:
         If the server refuses for good (key, quota, model), keeps refusing, or cannot be reached, what was under way
         is yielded, then an `InputError` is raised.
         """
-        return ConcurrentCalls(self._session, self.connections).run(queries)
+        return ConcurrentCalls(self._client, self._ask, self.connections).run(queries)
 
     def price(self, usage: Mapping[str, int]) -> float:
         """Dollars of one call's usage."""
@@ -178,28 +176,7 @@ class OpenAIJudge:
 
     # --- one by one over open connections ----------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _session(self, stopping: asyncio.Event) -> AsyncIterator[Callable[[Query, Hand], Any]]:
-        scouted = asyncio.Event()
-        asked = itertools.count()
-
-        async def ask(query: Query, hand: Hand) -> bool:
-            # The first query goes alone for a moment: a refused key or parameter costs one call, not one per
-            # connection. A refusal comes fast, so nobody waits for a slow answer.
-            if next(asked) and not scouted.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(scouted.wait(), SCOUT_S)
-            try:
-                return await self._ask(client, query, hand, stopping, scouted)
-            finally:
-                scouted.set()
-
-        async with self.endpoint.async_client(self.connections, self.timeout_s) as client:
-            yield ask
-
-    async def _ask(
-        self, client: AsyncOpenAI, query: Query, hand: Hand, stopping: asyncio.Event, scouted: asyncio.Event
-    ) -> bool:
+    async def _ask(self, client: AsyncOpenAI, query: Query, hand: Hand, stopping: asyncio.Event) -> bool:
         attempts = self._attempts(query)
         while await self._limiter.turn(stopping):
             if not await self._room(attempts, stopping):
@@ -208,7 +185,6 @@ class OpenAIJudge:
             if response.kind == "answer":
                 self._limiter.answered()
                 self._given_up, self._trouble = 0, ""
-                scouted.set()
             elif response.kind == "rate_limit":
                 self._limiter.limited(response.wait_s)
             elif response.kind == "fatal":
@@ -231,6 +207,9 @@ class OpenAIJudge:
             if not await pause(again.wait_s, stopping):
                 return False
         return False
+
+    def _client(self) -> AsyncOpenAI:
+        return self.endpoint.async_client(self.connections, self.timeout_s)
 
     async def _call(self, client: AsyncOpenAI, attempts: Attempts) -> Response:
         start = time.monotonic()
