@@ -132,7 +132,7 @@ class BatchJudge(OpenAIJudge):
         chosen = []
         for name in names:
             if not self._reserve(self._asked[name]):
-                self._warn_of_budget()
+                self._budget_reached()
                 break
             chosen.append(name)
         parts: list[dict[str, bytes]] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ class OpenAIJudge:
         self.prices = pricing.read_prices(self.judge_id, config.get("prices"))
         self.endpoint, self.connections, self.timeout_s = endpoint, connections, timeout_s
         self.dialect = Dialect(self.model, config.get("parameters") or {})
-        self.budget: pricing.Budget | None = None
+        self.budget = pricing.Budget(math.inf, self.prices, batch=self.batched)
         self.retries = 0
         self._most_attempts, self._backoff = attempts, backoff
         self._limiter = Limiter(backoff, patience_s)
@@ -86,7 +87,6 @@ class OpenAIJudge:
         self._given_up = 0
         self._answered_by = {"", self.model}
         self._trouble = ""
-        self._warned_of_budget = False
 
     @property
     def fingerprint(self) -> str:
@@ -112,7 +112,6 @@ class OpenAIJudge:
                 f"MAX_COST: judge {self.judge_id} has no prices; copy data/judges/gpt-4.1.yaml, put your model and "
                 "its prices there, and name that YAML as JUDGE"
             )
-        self._warned_of_budget = False
         self.budget = pricing.Budget(dollars, self.prices, batch=self.batched)
 
     def status(self) -> str:
@@ -127,7 +126,7 @@ class OpenAIJudge:
             parts.append(f"{len(started)} calls under way, the oldest for {oldest:.0f} s")
         if self.retries:
             parts.append(f"{self.retries} retries")
-        if self._warned_of_budget:
+        if self.budget.reached:
             parts.append("MAX_COST reached")
         return ", ".join(parts)
 
@@ -138,8 +137,6 @@ class OpenAIJudge:
 
     def _reserve(self, attempts: Attempts) -> bool:
         """Whether the budget has room for one more call, which is then set aside."""
-        if self.budget is None:
-            return True
         attempts.reserve = self.budget.reserve(attempts.query, attempts.cap)
         return attempts.reserve is not None
 
@@ -160,16 +157,15 @@ class OpenAIJudge:
         return again, replace(told, extra=extra)
 
     def _settle(self, attempts: Attempts, usage: Mapping[str, int]) -> None:
-        if self.budget:
-            self.budget.settle(attempts.reserve, usage)
-            attempts.reserve = None
+        self.budget.settle(attempts.reserve, usage)
+        attempts.reserve = None
 
-    def _warn_of_budget(self) -> None:
-        if not self._warned_of_budget:
-            self._warned_of_budget = True
+    def _budget_reached(self) -> None:
+        if not self.budget.reached:
             left, limit = self.budget.limit - self.budget.spent, self.budget.limit
             text = "%s: stopping before MAX_COST is passed ($%.4g of $%.4g left); a larger one resumes"
             _log.warning(text, self.judge_id, left, limit)
+        self.budget.reached = True
 
     def _stop(self, reason: str) -> InputError:
         return InputError(f"{self.endpoint.host}: {self.endpoint.redact(reason)}")
@@ -238,7 +234,7 @@ class OpenAIJudge:
         """Room in the budget for one call; calls under way may yet cost less than they reserved."""
         while not self._reserve(attempts):
             if not self.budget.under_way or not await pause(SETTLE_S, stopping):
-                self._warn_of_budget()
+                self._budget_reached()
                 return False
         return True
 

@@ -150,12 +150,13 @@ class Budget:
     A reserve assumes the longest reply seen so far, at least twice the expected one, or the cap where one is set.
     """
 
-    def __init__(self, limit: float, prices: Prices, *, batch: bool = False):
+    def __init__(self, limit: float, prices: Prices | None, *, batch: bool = False):
         self.limit, self.spent = limit, 0.0
+        self.reached = False
         self.under_way = 0
         self._prices, self._batch = prices, batch
         self._reserved = 0.0
-        self._longest = 2 * prices.expected_output_tokens
+        self._longest = 2 * (prices.expected_output_tokens if prices else OUTPUT_TOKENS)
 
     def reserve(self, query: Query, cap: int | None = None) -> float | None:
         """The dollars set aside for one call, or None if they might pass the limit; `cap` is its most tokens."""
