@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c2faith.dataset.negate.llm import MAX_TOKENS, TEMPERATURE
+from c2faith.dataset.negate.llm import MAX_TOKENS, TEMPERATURE, Complete
 from c2faith.judging import judges, prompts, replies
 from c2faith.judging.ask import ask_into
 from c2faith.judging.judges import openai_api, pricing
@@ -20,9 +20,7 @@ from c2faith.judging.judges.base import Query, Reply
 from c2faith.records import InputError, sha256
 
 
-def writer(
-    name: str, path: Path, *, max_cost: float | None = None, **edge: Any
-) -> Callable[[Sequence[tuple[str, str]]], list[Reply]]:
+def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any) -> Complete:
     """What `negate.llm.LlmNegator` asks: a judge's model, sampled as in the paper (Section 4.2).
 
     Parameters
@@ -63,23 +61,21 @@ def writer(
         first = not samples
         queries = [query(*step) for step in steps]
         known = replies.settled(path)
-        left = [asked for asked in queries if asked.key not in known]
-        if first and left:
+        if first and (left := [asked for asked in queries if asked.key not in known]):
             forecast = pricing.forecast(left, judge.model, judge.prices)
             print(f"{judge.judge_id} negations: {forecast.line()}, more for rejected ones", file=sys.stderr)
         tally = ask_into(judge, {path: queries}, max_cost=max_cost)[path]
         rows = replies.latest(replies.read(path))
-        for asked in queries if tally.pending else ():
-            row = rows.get(asked.key) or {}
-            if row.get("error") == "api_error" and not row["extra"].get("will_retry"):
-                why = row["extra"].get("message", "")
-                raise InputError(f"{judge.endpoint.host}: no negation came back ({why}); the same command resumes")
+        found = [rows.get(asked.key, {}) for asked in queries]
         if tally.pending:
+            lost = [row for row in found if row.get("error") == "api_error" and "will_retry" not in row["extra"]]
+            if lost:
+                why = f"no negation came back ({lost[0]['extra'].get('message', '')}); the same command resumes"
+                raise InputError(f"{judge.endpoint.host}: {why}")
             raise InputError(
                 f"MAX_COST={max_cost:g} is reached (${tally.dollars:.4g} are spent on negations); "
                 "they are kept, the same command with a larger one resumes"
             )
-        found = (rows[asked.key] for asked in queries)
         return [Reply(row["text"], row["finish_reason"], model=row["model"], error=row["error"]) for row in found]
 
     return write
