@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from tenacity.wait import wait_base
 
-from c2faith.judging import judges
+from c2faith.judging import judges, tasks
 from c2faith.judging.judges import endpoint as endpoints
 from c2faith.judging.judges import pricing
 from c2faith.judging.judges.base import Query, Reply
@@ -26,7 +26,7 @@ from c2faith.judging.judges.concurrency import BACKOFF, PATIENCE_S, ConcurrentCa
 from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.judging.judges.request import Again, Attempts, Dialect
 from c2faith.judging.judges.response import Response, from_completion, from_exception
-from c2faith.records import InputError, Task
+from c2faith.records import InputError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -35,7 +35,6 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SETTLE_S = 0.1
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +74,7 @@ class OpenAIJudge:
             raise InputError(f"CONNECTIONS={connections}: at least 1 is needed")
         self.config = dict(config)
         self.judge_id, self.model = config["judge_id"], str(config["model"])
-        self.tasks = tuple(config.get("tasks") or TASKS)
+        self.tasks = tuple(config.get("tasks") or tasks.default())
         self.prices = pricing.read_prices(self.judge_id, config.get("prices"))
         self.endpoint, self.connections, self.timeout_s = endpoint, connections, timeout_s
         self.dialect = Dialect(self.model, config.get("parameters") or {})
