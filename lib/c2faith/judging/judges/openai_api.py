@@ -93,12 +93,15 @@ class OpenAIJudge:
         return judges.fingerprint(self.config)
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        """Ask all queries, `connections` at a time; one with ``extra["will_retry"]`` is followed by another.
+        """Ask all queries and yield every attempt; one with ``extra["will_retry"]`` is followed by another.
 
         If the server refuses for good (key, quota, model), keeps refusing, or cannot be reached, what was under way
-        is yielded, then an `InputError` is raised.
+        is yielded before the `InputError`.
         """
         return ConcurrentCalls(self._client, self._ask, self.connections).run(queries)
+
+    def _client(self) -> AsyncOpenAI:
+        return self.endpoint.async_client(self.connections, self.timeout_s)
 
     def price(self, usage: Mapping[str, int]) -> float:
         """Dollars of one call's usage."""
@@ -203,9 +206,6 @@ class OpenAIJudge:
                 return False
         return False
 
-    def _client(self) -> AsyncOpenAI:
-        return self.endpoint.async_client(self.connections, self.timeout_s)
-
     async def _call(self, client: AsyncOpenAI, attempts: Attempts) -> Response:
         start = time.monotonic()
         self._started[attempts] = start
@@ -226,8 +226,7 @@ class OpenAIJudge:
             response = from_exception(error)
         finally:
             del self._started[attempts]
-        reply = replace(response.reply, latency_s=time.monotonic() - start, mode=mode)
-        return replace(response, reply=reply)
+        return replace(response, reply=replace(response.reply, latency_s=time.monotonic() - start, mode=mode))
 
     async def _room(self, attempts: Attempts, stopping: asyncio.Event) -> bool:
         """Room in the budget for one call; calls under way may yet cost less than they reserved."""

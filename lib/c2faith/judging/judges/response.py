@@ -58,14 +58,15 @@ def from_completion(body: Any, request_id: str | None = None) -> Response:
 
     Anything that is no completion (an error or a page sent with status 200) is transient.
     """
-    choices = body.get("choices") if isinstance(body, Mapping) else None
-    if not _is_completion(choices):
-        if isinstance(body, Mapping) and body.get("error"):
+    body = body if isinstance(body, Mapping) else {}
+    choice = _first_choice(body.get("choices"))
+    if choice is None:
+        if body.get("error"):
             return from_error(200, body, request_id=request_id)
         return _failure("transient", "no chat completion in the reply", 200, request_id)
-    choice, message = choices[0], choices[0]["message"]
-    text, finish_reason, error = message.get("content"), choice.get("finish_reason"), None
+    message, finish_reason, error = choice["message"], choice.get("finish_reason"), None
     extra: dict[str, Any] = {"request_id": request_id} if request_id else {}
+    text = message.get("content")
     if isinstance(text, list):
         text = "".join(str(part.get("text") or "") for part in text if isinstance(part, Mapping))
     if finish_reason == "content_filter":
@@ -89,12 +90,12 @@ def from_completion(body: Any, request_id: str | None = None) -> Response:
     return Response("answer", reply)
 
 
-def _is_completion(choices: Any) -> bool:
-    """Whether there is a first choice with a message whose content is a text, parts of one, or none."""
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        return False
-    message = choices[0].get("message")
-    return isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
+def _first_choice(choices: Any) -> Mapping[str, Any] | None:
+    """The first choice, if it has a message whose content is a text, parts of one, or none."""
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    fits = isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
+    return choice if fits else None
 
 
 def read_usage(usage: Any) -> dict[str, int]:
