@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 METADATA_KEY = "c2faith_ticket"
-CLOCK_SKEW_S = 3600.0
+CLOCK_SKEW_S = 3600.0  # how far the server's clock may be behind
 Value = TypeVar("Value")
 
 

@@ -41,7 +41,6 @@ class ConcurrentCalls:
     def __init__(self, client: Callable[[], AbstractAsyncContextManager[Any]], ask: Ask, connections: int):
         self._client, self._ask, self._connections = client, ask, connections
         self._handed: queue.SimpleQueue[tuple[Query, Reply, asyncio.Future[None]] | None] = queue.SimpleQueue()
-        self._written: list[asyncio.Future[None]] = []
         self._workers: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -70,12 +69,13 @@ class ConcurrentCalls:
             raise self._error
 
     def _take(self) -> Iterator[tuple[Query, Reply]]:
+        written = []
         while (handed := self._handed.get()) is not None:
             yield handed[0], handed[1]
-            self._written.append(handed[2])
+            written.append(handed[2])
             if self._handed.empty():  # one wake-up of the loop for all that came together
-                written, self._written = self._written, []
-                self._call(lambda written=written: [future.done() or future.set_result(None) for future in written])
+                self._call(lambda futures=written: [future.done() or future.set_result(None) for future in futures])
+                written = []
 
     def _call(self, function: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended

@@ -78,9 +78,8 @@ class Endpoint:
         import openai
 
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        http_client = openai.DefaultAioHttpClient(
-            limits=limits, timeout=httpx2.Timeout(timeout_s, connect=CONNECT_S)
-        )
+        timeout = httpx2.Timeout(timeout_s, connect=CONNECT_S)
+        http_client = openai.DefaultAioHttpClient(limits=limits, timeout=timeout)
         kind = openai.AsyncAzureOpenAI if self.provider == "azure" else openai.AsyncOpenAI
         return kind(**self._arguments(), http_client=http_client)
 
@@ -92,10 +91,10 @@ class Endpoint:
         return kind(**self._arguments(), timeout=timeout_s)
 
     def _arguments(self) -> dict[str, Any]:
-        common = {"api_key": self.api_key, "max_retries": 0}
+        where = {"base_url": self.base_url}
         if self.provider == "azure":
-            return common | {"azure_endpoint": self.base_url, "api_version": self.api_version}
-        return common | {"base_url": self.base_url}
+            where = {"azure_endpoint": self.base_url, "api_version": self.api_version}
+        return where | {"api_key": self.api_key, "max_retries": 0}
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:

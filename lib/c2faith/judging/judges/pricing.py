@@ -46,10 +46,8 @@ class Prices(BaseModel):
 
 def read_prices(judge_id: str, section: Mapping[str, Any] | None) -> Prices | None:
     """The prices of a judge's description, checked; None where it has none."""
-    if section is None:
-        return None
     try:
-        return Prices.model_validate(section)
+        return None if section is None else Prices.model_validate(section)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"judge {judge_id}: prices.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -99,12 +97,12 @@ def encoding(model: str) -> Any | None:
 
 def prompt_tokens(messages: Iterable[tuple[str, str]], model: str) -> tuple[int, bool]:
     """(tokens of a prompt, whether they were counted and not estimated)."""
-    messages = list(messages)
-    frame = TOKENS_A_MESSAGE * len(messages) + TOKENS_A_PROMPT
-    counter = encoding(model)
+    texts, counter = [text for _, text in messages], encoding(model)
     if counter is None:
-        return frame + sum(math.ceil(len(text) / CHARACTERS_A_TOKEN) for _, text in messages), False
-    return frame + sum(len(counter.encode(text, disallowed_special=())) for _, text in messages), True
+        counts = [math.ceil(len(text) / CHARACTERS_A_TOKEN) for text in texts]
+    else:
+        counts = [len(counter.encode(text, disallowed_special=())) for text in texts]
+    return TOKENS_A_PROMPT + sum(TOKENS_A_MESSAGE + count for count in counts), counter is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class Forecast:
     dollars: float | None
 
     def line(self) -> str:
-        """One line for the terminal.
+        """Words for the terminal.
 
         >>> Forecast(900, 540_000, False, 180_000, 2.52).line()
         '900 items, about 540,000 prompt tokens (estimated), about 180,000 output tokens, forecast $2.52'
