@@ -33,7 +33,7 @@ class Prices(BaseModel):
     `batch` is the share of them that the Batch API charges; `expected_output_tokens` (a reply) serves forecasts.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     as_of: date
     source: str = ""
