@@ -63,34 +63,6 @@ def test_replies_to_another_dataset_are_not_mixed_in(recorded):
         freezing.freeze("small", ["uniform"])
 
 
-@pytest.mark.parametrize(
-    ("again", "complaint"),
-    [
-        ("judge,n,rate\na,4,0.25\n", None),
-        ("judge,n,rate\na,4,0.2500000001\n", None),
-        ("judge,n,rate\na,4,0.2501\n", "line 2, column rate: '0.2501', committed '0.25'"),
-        ("judge,n,rate\nb,4,0.25\n", "line 2, column judge: 'b', committed 'a'"),
-        ("judge,n,rate\n", "not the shape"),
-    ],
-)
-def test_verify_compares_cell_by_cell(tmp_path, monkeypatch, again, complaint):
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    for folder, text in (("figures/champ", "judge,n,rate\na,4,0.25\n"), ("again", again)):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "table.csv").write_text(text)
-    if complaint is None:
-        assert freezing.verify("champ", tmp_path / "again") == "1 tables, 6 cells: the same"
-    else:
-        with pytest.raises(InputError, match=complaint):
-            freezing.verify("champ", tmp_path / "again")
-
-
-def test_a_missing_table_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    with pytest.raises(InputError, match="no committed tables"):
-        freezing.verify("champ", tmp_path)
-
-
 @pytest.fixture(scope="module")
 def champ():
     return dataset.build("champ")
