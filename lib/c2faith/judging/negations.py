@@ -23,16 +23,8 @@ from c2faith.records import InputError, sha256
 def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any) -> Complete:
     """What `negate.llm.LlmNegator` asks: a judge's model, sampled as in the paper (Section 4.2).
 
-    Parameters
-    ----------
-    name
-        As for `judges.make`.
-    path
-        The journal of negations, e.g. ``negations.jsonl`` in the run's folder.
-    max_cost
-        Dollars, over all resumes; no call is begun that might take the journal's cost past them.
-    **edge
-        As for `openai_api.from_config`.
+    `name` and `edge` are as for `judges.make`; `path` is the journal of negations; `max_cost` are dollars over all
+    resumes: no call is begun that might take the journal's cost past them.
 
     Raises
     ------

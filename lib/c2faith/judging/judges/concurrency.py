@@ -26,6 +26,7 @@ BACKOFF = wait_random_exponential(multiplier=1, min=1, max=60)
 PATIENCE_S = 1800.0
 STAGGER_S = 2.0  # over how long the calls that waited together go out again
 SCOUT_S = 2.0  # for how long the first query goes alone
+Clock = Callable[[], float]
 Hand = Callable[[Query, Reply], Awaitable[None]]
 Ask = Callable[[Any, Query, Hand, asyncio.Event], Awaitable[bool]]
 _log = logging.getLogger(__name__)
@@ -154,12 +155,7 @@ class Limiter:
     where the server does not say how long to wait; for `patience_s` a rate limit may let nothing through.
     """
 
-    def __init__(
-        self,
-        backoff: wait_base = BACKOFF,
-        patience_s: float = PATIENCE_S,
-        clock: Callable[[], float] = time.monotonic,
-    ):
+    def __init__(self, backoff: wait_base = BACKOFF, patience_s: float = PATIENCE_S, clock: Clock = time.monotonic):
         self._backoff, self._patience_s, self._clock = backoff, patience_s, clock
         self._until = 0.0
         self._bursts = 0

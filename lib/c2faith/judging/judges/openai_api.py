@@ -150,8 +150,7 @@ class OpenAIJudge:
             self._answered_by.add(name)
             _log.warning("%s: asked for model %s, answered by %s", self.judge_id, self.model, name)
         extra = {**told.extra, **self.dialect.changed}
-        again = attempts.after(response)
-        if again:
+        if again := attempts.after(response):
             self.retries += 1
             extra["will_retry"] = True
             if again.change:
@@ -197,8 +196,12 @@ class OpenAIJudge:
                     "the same command resumes later"
                 )
             if again is None:
-                if response.kind != "answer":
-                    self._give_up(response)
+                self._given_up += response.kind != "answer"
+                if self._given_up >= GIVEN_UP:
+                    raise self._stop(
+                        f"{GIVEN_UP} queries in a row got no answer ({response.message}); "
+                        "the rest stays pending, the same command resumes"
+                    )
                 return True
             if again.wait_s >= 1:
                 self._trouble = f"waiting {again.wait_s:.0f} s: {self.endpoint.redact(response.message)[:60]}"
@@ -235,14 +238,6 @@ class OpenAIJudge:
                 self._budget_reached()
                 return False
         return True
-
-    def _give_up(self, response: Response) -> None:
-        self._given_up += 1
-        if self._given_up >= GIVEN_UP:
-            raise self._stop(
-                f"{GIVEN_UP} queries in a row got no answer ({response.message}); "
-                "the rest stays pending, the same command resumes"
-            )
 
 
 def from_config(
