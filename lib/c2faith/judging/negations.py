@@ -52,7 +52,7 @@ def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any)
     def write(steps: Sequence[tuple[str, str]]) -> list[Reply]:
         first = not samples
         queries = [query(*step) for step in steps]
-        known = replies.settled(path)
+        known = replies.settled(replies.read(path))
         if first and (left := [asked for asked in queries if asked.key not in known]):
             forecast = pricing.forecast(left, judge.model, judge.prices)
             print(f"{judge.judge_id} negations: {forecast.line()}, more for rejected ones", file=sys.stderr)
