@@ -24,8 +24,7 @@ from IPython.display import Markdown, display
 from c2faith import dataset, notebooks, paths, records
 from c2faith.analysis import figures, tables
 from c2faith.cros import compare, examples, experiment, grpo, judge, plots, rewards, summaries
-from c2faith.cros.encoder import Encoder
-from c2faith.cros.features import FeatureStore
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.train import Recipe
 
 # %% tags=["parameters"]

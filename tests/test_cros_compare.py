@@ -11,7 +11,7 @@ from c2faith.cros import summaries
 from c2faith.cros.compare import ALL, compare
 from c2faith.cros.examples import benchmark_examples, missing_before, more_examples
 from c2faith.cros.experiment import Settings
-from c2faith.cros.features import SCALARS, StepFeatures
+from c2faith.cros.reading import SCALARS, StepFeatures
 from c2faith.cros.train import Recipe
 from c2faith.records import CoverageItem, rng
 

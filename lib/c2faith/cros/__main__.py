@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from c2faith import dataset, paths
 from c2faith.analysis import metrics
 from c2faith.cros import compare, examples, grpo, judge, tuning
-from c2faith.cros.encoder import Encoder
 from c2faith.cros.experiment import Settings, Trainer
-from c2faith.cros.features import FeatureStore
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.train import Recipe
 from c2faith.records import InputError, write_json
 

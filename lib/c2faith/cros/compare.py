@@ -17,11 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from c2faith.cros import parallel
-from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example, split
 from c2faith.cros.experiment import JUDGES, Settings, Trainer
-from c2faith.cros.features import SCALARS, StepFeatures
-from c2faith.cros.trained import Reading, TrainedHead
+from c2faith.cros.heads import Reading, TrainedHead
+from c2faith.cros.reading import SCALARS, StepFeatures, Written
 from c2faith.records import rng
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from c2faith.cros.encoder import Written
+from c2faith.cros.reading import Written
 from c2faith.dataset import Dataset, negate, perturb
 from c2faith.dataset.chains import load_chains
 from c2faith.judging.tasks import Item, plan

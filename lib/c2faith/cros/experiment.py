@@ -16,13 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from c2faith.cros.batches import Batch, batch_of, usable
-from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example, Split
-from c2faith.cros.features import StepFeatures
-from c2faith.cros.heads import Projection, StepHead
+from c2faith.cros.heads import Projection, Reading, StepHead, TrainedHead, best_threshold
 from c2faith.cros.policy import entropy, expected_reward, score_log_probs, verdict_log_probs
+from c2faith.cros.reading import StepFeatures, Written
 from c2faith.cros.train import Recipe, Run, train
-from c2faith.cros.trained import Reading, TrainedHead, best_threshold
 from c2faith.records import InputError, sha256
 
 LINEAR = {"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 0.03}  # how heads on frozen features train

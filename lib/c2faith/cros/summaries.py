@@ -15,10 +15,9 @@ from c2faith.analysis import metrics
 from c2faith.analysis.resampling import DRAWS, Estimate, Resamples, auroc, estimate, ratio
 from c2faith.analysis.stats import holm, mcnemar
 from c2faith.cros.compare import Comparison, compare
-from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example
 from c2faith.cros.experiment import Settings
-from c2faith.cros.features import StepFeatures
+from c2faith.cros.reading import StepFeatures, Written
 
 LOCATED = ("exact", "clean_accuracy", "processbench_f1", "detection", "mae_detected")
 INTERVAL = ("", "_low", "_high")

@@ -190,7 +190,7 @@ class LocalJudge:
     def _written(
         self, queries: Sequence[Query], prompts: Sequence[Sequence[int]], until: str | None = None
     ) -> Iterator[dict[int, tuple[str | None, int, str, float]]]:
-        """Batches of key → (text, tokens, finish reason, seconds); no text where a prompt leaves no room for one."""
+        """Batches of key → (text, tokens, finish reason, seconds); no text where a prompt leaves no room."""
         from c2faith.judging.judges import local_writing
 
         room = self.loaded.context - self.max_new_tokens

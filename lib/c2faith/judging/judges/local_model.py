@@ -168,6 +168,23 @@ def load_tokenizer(model: str, revision: str | None = None, *, chat: bool = Fals
     return tokenizer
 
 
+def shared_length(*sequences: Sequence[int]) -> int:
+    """How many first tokens all sequences have in common.
+
+    >>> shared_length([5, 6, 7], [5, 6], [5, 6, 8])
+    2
+    """
+    first, last = min(sequences), max(sequences)
+    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+
+
+def lora(rank: int = 16) -> Any:
+    """The settings of a LoRA adapter on all of a model's linear layers, for training."""
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
 @contextmanager
 def _loading(model: str) -> Iterator[None]:
     try:

@@ -12,14 +12,14 @@ import copy
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from os.path import commonprefix
+from itertools import pairwise
 
 import numpy as np
 import torch
 from transformers import DynamicCache
 
 from c2faith.judging import verdicts
-from c2faith.judging.judges.local_model import LocalModel
+from c2faith.judging.judges.local_model import LocalModel, shared_length
 from c2faith.records import Task
 
 Tokens = Sequence[int]
@@ -57,8 +57,8 @@ def prompt(key: int, ids: Tokens, answers: Sequence[Tokens]) -> Prompt:
     >>> prompt(0, [1, 2], [[7, 8, 5], [7, 9, 5]])
     Prompt(key=0, ids=(1, 2, 7), answers=((8, 5), (9, 5)))
     """
-    alike = commonprefix(answers)
-    return Prompt(key, (*ids, *alike), tuple(tuple(answer[len(alike) :]) for answer in answers))
+    alike = shared_length(*answers)
+    return Prompt(key, (*ids, *answers[0][:alike]), tuple(tuple(answer[alike:]) for answer in answers))
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Tree:
 
     def _path(self, node: int, answer: Tokens) -> list[tuple[int, int]]:
         path = [(node, answer[0])]
-        for token, following in zip(answer, answer[1:], strict=False):
+        for token, following in pairwise(answer):
             node = self._child(node, token)
             path.append((node, following))
         return path
@@ -125,20 +125,20 @@ def pack(prompts: Sequence[Prompt], batch_tokens: int) -> tuple[tuple[int, ...],
     order depends on the prompts alone.
     """
     prompts = sorted(prompts, key=lambda prompt: (prompt.ids, prompt.key))
-    prefix = commonprefix([prompt.ids[:-1] for prompt in prompts])  # each keeps a token of its own to be read at
-    trees = sorted(_trees(prompts, len(prefix), batch_tokens), key=len, reverse=True)
+    prefix = shared_length(*(prompt.ids[:-1] for prompt in prompts))  # each keeps a token of its own to be read at
+    trees = sorted(_trees(prompts, prefix, batch_tokens), key=len, reverse=True)
     batches: list[list[Tree]] = []
     for tree in trees:
         if not batches or len(batches[-1][0]) * (len(batches[-1]) + 1) > batch_tokens:
             batches.append([])
         batches[-1].append(tree)
-    return prefix, batches
+    return prompts[0].ids[:prefix], batches
 
 
 def _trees(prompts: Sequence[Prompt], prefix: int, limit: int) -> Iterator[Tree]:
     tree, previous = Tree(), prompts[0].ids
     for prompt in prompts:
-        shared = len(commonprefix([previous, prompt.ids]))
+        shared = shared_length(previous, prompt.ids)
         added = len(prompt.ids) - shared + sum(len(answer) - 1 for answer in prompt.answers)
         if len(tree) and (shared - prefix < WORTH_SHARING or len(tree) + added > limit):
             yield tree
@@ -237,7 +237,7 @@ def largest_difference(reader: LocalModel, questions: Sequence[str]) -> float:
     """
     answers = [reader.encode(text) for text in admissible("detection", 1)]
     prompts = [prompt(key, reader.encode_chat([("user", text)]), answers) for key, text in enumerate(questions)]
-    half = len(commonprefix([asked.ids for asked in prompts])) // 2
+    half = shared_length(*(asked.ids for asked in prompts)) // 2
     tree = Tree()
     for asked in prompts:
         tree.add(asked, half)
