@@ -26,17 +26,12 @@ def prompts(
 ) -> list[dict[str, Any]]:
     """One row a prompt, as TRL wants them: the benchmark's own messages, with the labels as columns.
 
-    Parameters
-    ----------
-    questions : set of str
-        The problems to train on.
-    tasks : sequence of str
-        Faulty and clean items of detection and localization are as many; of coverage all levels are taken.
+    Of detection and localization as many faulty as clean items are taken, of coverage all levels; in seeded order.
 
     Returns
     -------
     list of dict
-        `prompt` (messages), `task`, `n_steps`, `truth`, `target`, `reference`; in seeded order.
+        `prompt` (messages), `task`, `n_steps`, `truth`, `target`, `reference`.
     """
     removed = {row.item_id: row.removed for row in dataset.coverage}
     chains = {chain.chain_id: chain for chain in dataset.chains}
@@ -87,15 +82,13 @@ def train_grpo(
 
     Parameters
     ----------
-    model : str
-        As `local_model.load` takes it; it needs a chat template.
-    rows : sequence of mapping
+    rows
         What `prompts` gives.
-    generations : int
+    generations
         Replies sampled for a prompt: the group.
-    beta : float
+    beta
         Weight of the divergence from the model that training began with.
-    lora : bool
+    lora
         Train an adapter and merge it at the end; else the whole model.
 
     Returns

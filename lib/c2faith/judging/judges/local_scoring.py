@@ -12,7 +12,8 @@ import copy
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -75,17 +76,11 @@ class Tree:
 
     def add(self, prompt: Prompt, prefix: int) -> None:
         """Merge a prompt in, but for its first `prefix` tokens."""
-        end = ROOT
-        for token in prompt.ids[prefix:]:
-            end = self._child(end, token)
-        self.reads[prompt.key] = [self._path(end, answer) for answer in prompt.answers]
-
-    def _path(self, node: int, answer: Tokens) -> list[tuple[int, int]]:
-        path = [(node, answer[0])]
-        for token, following in pairwise(answer):
-            node = self._child(node, token)
-            path.append((node, following))
-        return path
+        end = reduce(self._child, prompt.ids[prefix:], ROOT)
+        self.reads[prompt.key] = [
+            list(zip(accumulate(answer[:-1], self._child, initial=end), answer, strict=True))
+            for answer in prompt.answers
+        ]
 
     def _child(self, parent: int, token: int) -> int:
         node = self._children.setdefault((parent, token), len(self.tokens))
