@@ -20,9 +20,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from c2faith.judging import tasks
 from c2faith.judging.judges import local_model
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import InputError, Task, rng, sha256
+from c2faith.records import InputError, rng, sha256
 
 CHUNK = 2048  # queries planned at once: bounds memory, and a chain's queries stand close together
 MODES = ("score", "generate", "guided")
@@ -54,7 +55,7 @@ class LocalJudge:
     temperature: float = 0.0
     seed: int = 0
     revision: str | None = None
-    tasks: Sequence[Task] = ("detection", "localization", "coverage")
+    tasks: Sequence[str] = field(default_factory=tasks.default)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -19,9 +19,8 @@ import numpy as np
 import torch
 from transformers import DynamicCache
 
-from c2faith.judging import verdicts
+from c2faith.judging import answers, tasks
 from c2faith.judging.judges.local_model import LocalModel, shared_length
-from c2faith.records import Task
 
 Tokens = Sequence[int]
 ROOT = -1  # the parent of first tokens: the end of the prefix that all prompts share
@@ -29,14 +28,15 @@ WORTH_SHARING = 16  # tokens; below that two prompts share a tree for nothing
 STRIDE = 512  # tokens a pass reads of each row: attention costs what is behind them, not the whole row
 
 
-def admissible(task: Task, n_steps: int) -> list[str]:
+def admissible(task: str, n_steps: int) -> list[str]:
     """The JSON texts a judge may answer, in the order of `Reply.scores`.
 
     >>> admissible("localization", 2)
     ['{"index": 0}', '{"index": 1}', '{"index": -1}']
     """
-    values = (*range(n_steps), -1) if task == "localization" else verdicts.admissible(task, n_steps)
-    return [f'{{"{verdicts.KEYS[task]}": {value}}}' for value in values]
+    kind = tasks.get(task).answer
+    values = sorted(answers.admissible(kind, n_steps), key=lambda value: value < 0)
+    return [f'{{"{answers.key(kind)}": {value}}}' for value in values]
 
 
 @dataclass(frozen=True, slots=True)
