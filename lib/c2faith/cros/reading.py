@@ -1,8 +1,5 @@
-"""What the judge reads a chain with: any causal language model of transformers, token by token, once.
-
-`Encoder.read` runs a frozen model over many chains in the order of their tokens: what chains have in common (a
-clean chain, its perturbed twins, its shortened forms) is read once and kept in the attention cache. `pool` makes
-one row of features a step of it, and a `FeatureStore` keeps these on disk under the model's and the chain's hash.
+"""What a causal language model makes of a chain: an `Encoder` reads its tokens, `pool` makes a row of features of
+each step, and a `FeatureStore` keeps these on disk under the model's and the chain's hash.
 """
 
 from __future__ import annotations
@@ -149,7 +146,10 @@ class Encoder:
 
     @torch.inference_mode()
     def read(self, layouts: Sequence[Layout]) -> Iterator[tuple[int, TokenReading]]:
-        """(index, reading) of every chain, one by one, in the order in which shared beginnings save most."""
+        """(index, reading) of every chain, one by one, in the order of their tokens.
+
+        So what neighbours have in common (a clean chain, its perturbed twins, its shortened forms) is read once.
+        """
         past, cache, reading = (), None, None
         for index in sorted(range(len(layouts)), key=lambda i: layouts[i].ids):
             ids = layouts[index].ids
@@ -189,15 +189,10 @@ def _predictions(logits: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class StepFeatures:
-    """One chain as the heads see it.
+    """One chain as the heads see it; steps from `n_seen` on did not fit into the context."""
 
-    `states` are the model's at each step's last token, their mean, and at its most unexpected token; `scalars`
-    are surprisal, entropy and surprisal in excess of entropy in nats, counts, and the share of the step's numbers
-    that occurred before. Steps from `n_seen` on did not fit into the context.
-    """
-
-    states: Tensor  # (n_seen, layers, pools, width)
-    scalars: Tensor  # (n_seen, len(SCALARS))
+    states: Tensor  # (n_seen, layers, 3, width): at a step's last token, their mean, at its most unexpected token
+    scalars: Tensor  # (n_seen, len(SCALARS)): in nats, log counts, and the share of numbers that occurred before
     n_steps: int
 
     @property

@@ -1,11 +1,9 @@
 """A transformers model in this process as a judge: the probabilities of its admissible answers, or written JSON.
 
-`score` starts the assistant's turn with the JSON up to its value and reads how probable each admissible
-continuation is, closing brace included (so "1" and "12" are told apart), normalized over the admissible ones:
-one forward pass, a verdict with a confidence, and no reply that cannot be parsed. `generate` writes a reply
-as an API would, `guided` as an API does that holds a model to a JSON schema: the reasoning is written freely up to
-its closing quote, then the value is read as `score` reads it, behind the reasoning. torch and transformers are
-imported when the first query comes.
+`score` reads how probable each admissible JSON reply is, closing brace included (so "1" and "12" are told apart):
+one forward pass, a verdict with a confidence, and no reply that cannot be parsed. `generate` writes a reply as an
+API would, `guided` as one that holds a model to a JSON schema: the reasoning is written freely up to its closing
+quote, then the value is read as `score` reads it. torch is imported when the first query comes.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import inspect
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -31,7 +29,7 @@ PROBE = ("Is 2 + 2 equal to 4?", "Is 2 + 2 equal to 5?")
 OPENING = '{"reasoning": "'
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class LocalJudge:
     """Judge with a model in this process.
 
@@ -45,8 +43,9 @@ class LocalJudge:
         Of what is written; temperature 0 is greedy. A query's noise depends on `seed` and the query alone.
     """
 
-    judge_id: str = field(kw_only=False)
-    model: str = field(kw_only=False)
+    judge_id: str
+    model: str
+    _: KW_ONLY
     mode: Literal["score", "generate", "guided"] = "score"
     dtype: str = "auto"
     device: str = "auto"
