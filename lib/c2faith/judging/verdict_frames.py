@@ -26,19 +26,9 @@ FULL = 4.0
 def verdict_frame(
     items: Sequence[Item], rows: Iterable[Mapping[str, Any]], judge_id: str, fingerprint: str
 ) -> pd.DataFrame:
-    """One row per item: the verdict of its last final reply, or why there is none.
+    """One row per item of a task: the verdict of its last final reply, or why there is none.
 
-    Parameters
-    ----------
-    items
-        All of one task.
-    rows
-        Journal rows, oldest first; rows under another key (another prompt or judge) are not used.
-
-    Returns
-    -------
-    DataFrame
-        ``attrs["stale"]`` counts keys that are of no item.
+    Journal rows under another key (another prompt or judge) are not used; ``attrs["stale"]`` counts their keys.
     """
     latest, records, used = replies.latest(rows), [], 0
     for item in items:
@@ -59,7 +49,7 @@ def load(
     Parameters
     ----------
     judges
-        Judge ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
+        Ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
     reference
         What coverage is compared with: ``annotated``, ``retention``, or the id of a judge that answered the
         reference task.
@@ -111,20 +101,8 @@ def spending(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def annotated(chain: Chain, removed: Collection[int]) -> float:
     """4 × the share of the chain's concepts and hints that the remaining steps still carry.
 
-    Parameters
-    ----------
-    chain
-        Its `concepts` list, for each step, the ids of what the step uses (CHAMP's annotation).
-    removed
-        0-based indices of the removed steps.
+    `removed` holds 0-based indices. In [0, 4], unrounded; NaN for a chain without annotation.
 
-    Returns
-    -------
-    float
-        In [0, 4], unrounded; NaN for a chain without annotation.
-
-    Examples
-    --------
     >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c"), None, ((0,), (0, 1), (2,)))
     >>> annotated(chain, [2])  # concept 2 is lost, 0 and 1 remain: 4 × 2/3
     2.6666666666666665
