@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from c2faith.cros import policy
-from c2faith.cros.batches import stack
+from c2faith.cros.examples import stack
 from c2faith.cros.features import StepFeatures
 from c2faith.cros.heads import Projection, StepHead
 from c2faith.records import InputError, write_bytes
