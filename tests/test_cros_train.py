@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from c2faith.cros import experiment, train
-from c2faith.cros.batches import batch_of, usable
-from c2faith.cros.examples import Example, Split, fold_of, split
+from c2faith.cros.examples import Example, Split, batch_of, fold_of, split, usable
 from c2faith.cros.heads import Projection, TrainedHead, best_threshold
 from c2faith.cros.reading import SCALARS, StepFeatures
 from c2faith.records import InputError, rng

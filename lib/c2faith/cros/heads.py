@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from c2faith.cros import policy
-from c2faith.cros.batches import stack
+from c2faith.cros.examples import stack
 from c2faith.cros.reading import StepFeatures
 from c2faith.records import InputError, write_bytes
 

@@ -14,12 +14,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from c2faith.cros.batches import Batch, batch_of, stack, usable
-from c2faith.cros.examples import Example
-from c2faith.cros.experiment import progress, with_thresholds
+from c2faith.cros.examples import Batch, Example, batch_of, stack, usable
+from c2faith.cros.experiment import with_thresholds
 from c2faith.cros.heads import TrainedHead, readings_of
 from c2faith.cros.reading import Encoder, pool
-from c2faith.cros.train import Recipe, Run, train
+from c2faith.cros.train import Recipe, Run, progress, train
 from c2faith.judging.judges import local_model
 from c2faith.records import InputError
 
