@@ -28,13 +28,7 @@ def prompts(
     """One row a prompt, as TRL wants them: the benchmark's own messages, with the labels as columns.
 
     Of detection and localization as many faulty as clean items are taken, of coverage all levels; in seeded order.
-
-    Returns
-    -------
-    list of dict
-        `prompt` (messages), `task`, `n_steps`, `truth`, `target`, `reference`.
     """
-    removed = {row.item_id: row.removed for row in dataset.coverage}
     chains = {chain.chain_id: chain for chain in dataset.chains}
     rows = []
     for task in tasks:
@@ -42,7 +36,7 @@ def prompts(
         for item in _half_clean(items, seed) if task != "coverage" else items:
             known = {"truth": None, "target": None, "reference": None}
             if task == "coverage":
-                known["reference"] = retention(chains[item.chain_id], removed[item.item_id])
+                known["reference"] = retention(chains[item.chain_id], item.removed)
             else:
                 known |= {name: int(item.labels[name]) for name in known.keys() & item.labels.keys()}
             messages = [{"role": role, "content": content} for role, content in item.query("").messages]
@@ -53,7 +47,6 @@ def prompts(
 
 
 def _half_clean(items: Sequence[Item], seed: int) -> list[Item]:
-    """As many clean items as faulty ones."""
     clean = [item for item in items if item.labels.get("truth", item.labels["target"] < 0)]
     faulty = [item for item in items if item not in clean]
     keep = min(len(clean), len(faulty))
@@ -81,6 +74,8 @@ def train_grpo(
 
     An interrupted run goes on from its last checkpoint in `folder`.
 
+    Returns TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
+
     Parameters
     ----------
     rows
@@ -91,11 +86,6 @@ def train_grpo(
         Weight of the divergence from the model that training began with.
     lora
         Train an adapter and merge it at the end; else the whole model.
-
-    Returns
-    -------
-    list of dict
-        TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
     """
     import torch
     from datasets import Dataset as Rows

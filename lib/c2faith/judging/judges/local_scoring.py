@@ -92,14 +92,9 @@ class Tree:
     def laid_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, int]]:
         """The tree as one row of a batch: every token behind its parent, those that are read last.
 
-        Returns
-        -------
-        tokens, depths : (n,) int arrays
-            Depth 0 stands right behind the shared prefix.
-        visible : (n, n) bool array
-            Whether the row's token sees the column's: its ancestors and itself.
-        slot : dict
-            Where among the last ``len(slot)`` tokens a read node, or one below it, stands.
+        Tokens and their depths, (n,), where 0 stands right behind the shared prefix; whether the row's token sees
+        the column's, (n, n): its ancestors and itself; and where among the last tokens a read node, or one below
+        it, stands.
         """
         late = np.zeros(len(self), dtype=bool)
         late[[node for paths in self.reads.values() for path in paths for node, _ in path]] = True
