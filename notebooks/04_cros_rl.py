@@ -24,8 +24,7 @@ from IPython.display import Markdown, display
 from c2faith import dataset, notebooks, paths, records
 from c2faith.analysis import figures, stats, tables
 from c2faith.cros import examples, experiment, grpo, judge, rewards, summaries
-from c2faith.cros.encoder import Encoder
-from c2faith.cros.features import FeatureStore
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.train import Recipe
 
 # %% tags=["parameters"]
@@ -134,7 +133,7 @@ display(figure)
 
 # %%
 learners = {"folds": folds, "seeds": range(seeds), "judges": ("warm", "anchored", "sampled"), "workers": workers}
-curve = experiment.learning_curve(everything, features, [1 / 4, 1 / 2], settings=settings, **learners)
+curve = experiment.learning_curve(everything, features, shares=[1 / 4, 1 / 2], settings=settings, **learners)
 curve = pd.concat([curve, summaries.by_seed(found, 1.0).query("judge_id in @learners['judges']")])
 problems = len({e.problem_id for e in everything if e.item}) * (folds - 2) // folds
 figure = summaries.learning_curves(curve, problems)

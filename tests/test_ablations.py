@@ -15,7 +15,7 @@ from c2faith.judging import recording as freezing
 from c2faith.judging import run as runs
 from c2faith.judging import verdict_frames as frames
 from c2faith.judging.judges.dialect import Dialect
-from c2faith.judging.judges.scoring import admissible
+from c2faith.judging.judges.local_scoring import admissible
 from c2faith.judging.tasks import another_order, plan
 from c2faith.records import ABLATIONS, CausalityItem, Chain, InputError, read_json
 from frames import verdicts

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from c2faith.cros.encoder import Written
+from c2faith.cros.reading import Written
 from c2faith.cros.rewards import WORST, score_rewards, verdict_rewards
 from c2faith.dataset import Dataset, negate, perturb
 from c2faith.dataset.chains import load_chains

@@ -19,7 +19,7 @@ PROVIDERS = {
     "local": "local",
     "symbolic": "symbolic",
     "baseline": "baselines",
-    "cros": "cros",
+    "cros": "c2faith.cros.judge",
 }
 SERVERS = ("server", "vllm", "ollama", "llama.cpp")
 """What may stand before the name of a model that is reached by an address."""
@@ -88,7 +88,8 @@ def make(name: str, **edge: Any) -> Judge:
         )
     given = {key: value for key, value in edge.items() if value is not None}
     try:
-        judge = importlib.import_module(f"c2faith.judging.judges.{module}").from_config(config, **given)
+        module = module if "." in module else f"c2faith.judging.judges.{module}"
+        judge = importlib.import_module(module).from_config(config, **given)
     except ModuleNotFoundError as error:
         raise InputError(f"judge {name!r} needs the package {error.name}: make env-full installs it") from error
     judge.config = config

