@@ -133,7 +133,7 @@ display(figure)
 
 # %%
 learners = {"folds": folds, "seeds": range(seeds), "judges": ("warm", "anchored", "sampled"), "workers": workers}
-curve = experiment.learning_curve(everything, features, [1 / 4, 1 / 2], settings=settings, **learners)
+curve = experiment.learning_curve(everything, features, shares=[1 / 4, 1 / 2], settings=settings, **learners)
 curve = pd.concat([curve, summaries.by_seed(found, 1.0).query("judge_id in @learners['judges']")])
 problems = len({e.problem_id for e in everything if e.item}) * (folds - 2) // folds
 figure = summaries.learning_curves(curve, problems)

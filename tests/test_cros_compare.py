@@ -99,7 +99,7 @@ def test_step_auroc_by_hand():
 
 def test_more_problems_teach_more(made_up):
     curve = learning_curve(
-        *made_up[1:], [0.1, 1.0], settings=SETTINGS, folds=3, rotations=[0], seeds=(0,), judges=("warm",)
+        *made_up[1:], shares=[0.1, 1.0], settings=SETTINGS, folds=3, rotations=[0], seeds=(0,), judges=("warm",)
     )
     assert curve["share"].tolist() == [0.1, 1.0]
     assert curve["processbench_f1"].iloc[0] < curve["processbench_f1"].iloc[1]

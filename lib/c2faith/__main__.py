@@ -81,9 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     tune.add_argument("--mode", default="lora", choices=["lora", "full"])
     tune.add_argument("--max-tokens", type=int, default=2048)
     grpo.add_argument("--generations", type=int, default=8)
-    grpo.add_argument("--completion-tokens", type=int, default=256)
-    grpo.add_argument("--full", action="store_true", help="train the whole model, not an adapter")
-    grpo.add_argument("--vllm", action="store_true", help="sample replies with vLLM beside the training")
+    grpo.add_argument("--completion-tokens", dest="max_completion_tokens", type=int, default=256)
+    grpo.add_argument("--full", dest="lora", action="store_false", help="train the whole model, not an adapter")
+    grpo.add_argument("--vllm", dest="use_vllm", action="store_true", help="sample with vLLM beside the training")
     return parser
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tqdm import tqdm
 from c2faith.cros.examples import Batch, Example, Split, batch_of, split, usable
 from c2faith.cros.heads import Projection, Reading, StepHead, TrainedHead, best_threshold
 from c2faith.cros.reading import SCALARS, StepFeatures, Written
-from c2faith.cros.summaries import Comparison, Row, by_seed, by_task, guessed, judged
+from c2faith.cros.summaries import Comparison, Heads, Row, by_seed, by_task, guessed, judged
 from c2faith.cros.train import Recipe, Run, progress, train
 from c2faith.records import InputError, sha256
 
@@ -207,60 +207,38 @@ def compare(
         Processes that train at the same time; the result does not depend on it.
     """
     turns = [(k, seed) for k in (range(folds) if rotations is None else rotations) for seed in seeds]
-    shared = {"examples": examples, "packed": _Packed(features), "settings": settings, "folds": folds}
-    turn = partial(_turn, **shared, judges=judges, folder=folder)
-    found = in_turn(turn, turns, workers=workers, label=label)
-    rows, steps, logs, heads, unseen = zip(*found, strict=True)
-    return Comparison(
-        by_task(row for part in rows for row in part),
-        pd.DataFrame([row for part in steps for row in part]),
-        pd.DataFrame([row for part in logs for row in part]),
-        {key: head for part in heads for key, head in part.items()},
-        max(unseen),
-    )
+    packed = _Packed(features)
 
-
-def learning_curve(
-    examples: Sequence[Example],
-    features: Mapping[Written, StepFeatures],
-    shares: Sequence[float],
-    *,
-    settings: Settings,
-    **options: Any,
-) -> pd.DataFrame:
-    """`by_seed` for some shares of the training problems, one comparison each."""
-    points = []
-    for share in shares:
-        part = {"settings": replace(settings, share=share), "label": f"{share:.0%} of the problems"}
-        points.append(by_seed(compare(examples, features, **part, **options), share))
-    return pd.concat(points, ignore_index=True)
-
-
-def _turn(
-    turn: tuple[int, int],
-    *,
-    examples: Sequence[Example],
-    packed: _Packed,
-    settings: Settings,
-    folds: int,
-    judges: Sequence[str],
-    folder: Path | None,
-) -> tuple[list[Row], list[Row], list[Row], dict[tuple[str, int, int], TrainedHead], int]:
-    """What one rotation and seed adds to each part of a comparison."""
-    (rotation, seed), features = turn, packed.features()
-    parts = split(examples, rotation, folds)
-    place = folder / f"rotation{rotation}-seed{seed}" if folder else None
-    trainer = Trainer(parts, features, settings, seed, folder=place)
-    readable = [features[e.written] for e in parts.test]
-    rows, steps, log, heads = guessed(seed, parts.test) if "chance" in judges else [], [], [], {}
-    for name in judges:
-        if name != "chance":
+    def tested(turn: tuple[int, int]) -> tuple[list[Row], list[Row], list[Row], Heads, int]:
+        """What one rotation and seed adds to each part of the comparison."""
+        (rotation, seed), known = turn, packed.features()
+        parts = split(examples, rotation, folds)
+        place = folder / f"rotation{rotation}-seed{seed}" if folder else None
+        trainer = Trainer(parts, known, settings, seed, folder=place)
+        readable = [known[e.written] for e in parts.test]
+        rows, steps, log, heads = guessed(seed, parts.test) if "chance" in judges else [], [], [], {}
+        for name in (name for name in judges if name != "chance"):
             head, run = trainer.judge(name)
             heads[name, seed, rotation] = head
             log += [{"judge_id": name, "seed": seed, "rotation": rotation, **row} for row in run.log]
             answers, doubts = judged(name, seed, parts.test, head.read(readable), head)
             rows, steps = rows + answers, steps + doubts
-    return rows, steps, log, heads, trainer.unseen
+        return rows, steps, log, heads, trainer.unseen
+
+    found = in_turn(tested, turns, workers=workers, label=label)
+    rows, steps, logs, heads, unseen = zip(*found, strict=True)
+    steps, log = (pd.DataFrame([row for part in table for row in part]) for table in (steps, logs))
+    heads = {key: head for part in heads for key, head in part.items()}
+    return Comparison(by_task(row for part in rows for row in part), steps, log, heads, max(unseen))
+
+
+def learning_curve(*data: Any, shares: Sequence[float], settings: Settings, **options: Any) -> pd.DataFrame:
+    """`by_seed` for some shares of the training problems, one comparison each of the same data and options."""
+    points = []
+    for share in shares:
+        part = {"settings": replace(settings, share=share), "label": f"{share:.0%} of the problems"}
+        points.append(by_seed(compare(*data, **part, **options), share))
+    return pd.concat(points, ignore_index=True)
 
 
 class _Packed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from accelerate import Accelerator
 
@@ -66,35 +68,16 @@ def tune(
 
 
 def grpo(
-    run: str,
-    model: str,
-    *,
-    folds: int,
-    updates: int,
-    batch: int,
-    learning_rate: float | None,
-    generations: int,
-    completion_tokens: int,
-    full: bool,
-    vllm: bool,
-    seed: int,
+    run: str, model: str, *, folds: int, batch: int, learning_rate: float | None, seed: int, **options: Any
 ) -> str:
-    """Train a judge that writes JSON; JUDGE=local/data/runs/<run>/grpo/model then asks it. Says what it gained."""
+    """Train a judge that writes JSON; JUDGE=local/data/runs/<run>/grpo/model then asks it. Says what it gained.
+
+    `options` go to `train_grpo`.
+    """
     rows, folder = dataset.of_run(run), paths.run_dir(run) / "grpo"
     # Neither test nor development problems of rotation 0 of the heads.
     taught = {c.question for c in rows.chains if examples.fold_of(c.question, folds) > 1}
-    log = sampled.train_grpo(
-        model,
-        sampled.prompts(rows, taught, seed=seed),
-        folder,
-        updates=updates,
-        generations=generations,
-        prompts_per_update=batch,
-        max_completion_tokens=completion_tokens,
-        learning_rate=learning_rate or 1e-5,
-        lora=not full,
-        use_vllm=vllm,
-        seed=seed,
-    )
+    options |= {"prompts_per_update": batch, "learning_rate": learning_rate or 1e-5, "seed": seed}
+    log = sampled.train_grpo(model, sampled.prompts(rows, taught, seed=seed), folder, **options)
     write_json(folder / "log.json", log)
     return f"reward {log[0]['reward']:.3f} → {log[-1]['reward']:.3f} in {len(log)} updates"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -109,13 +109,6 @@ coverage_rewards = _trl_reward("coverage", "reference", lambda _, reference: sco
 TRL_REWARDS = (detection_rewards, localization_rewards, coverage_rewards)
 
 
-class StepReader(Protocol):
-    """A trained judge as `chain_reward` needs it (`c2faith.cros.judge.CrosJudge` is one)."""
-
-    def read(self, chains: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Any]:
-        """For each (question, steps) a reading with `hazards`, shape (n_seen,), and `coverage` in [0, 4]."""
-
-
 def split_steps(text: str) -> list[str]:
     """Steps of a written solution: its paragraphs, or its lines where it is one paragraph.
 
@@ -140,7 +133,7 @@ def final_answer(text: str) -> str | None:
     return found[-1].strip() if found else None
 
 
-def chain_reward(judge: StepReader, *, coverage_weight: float = 0.5, answer_weight: float = 0.0) -> RewardFunction:
+def chain_reward(judge: Any, *, coverage_weight: float = 0.5, answer_weight: float = 0.0) -> RewardFunction:
     """A reward function for training a reasoner: how well do the steps of its chain hold together?
 
     The reward of a generated chain is its mean log-survival (the mean of log(1 − hazard) over the steps, in
@@ -148,11 +141,16 @@ def chain_reward(judge: StepReader, *, coverage_weight: float = 0.5, answer_weig
     the column `answer`. A chain the judge cannot read to its end, or one without a step, gets None: unseen
     steps are never rewarded as clean.
 
+    Parameters
+    ----------
+    judge
+        What reads (question, steps) to `hazards` and `coverage`: `c2faith.cros.judge.CrosJudge` is one.
+
     Returns
     -------
     callable
-        In TRL's signature: ``(completions, *, question, answer=None, **columns) -> list[float | None]``; pass it
-        to ``GRPOTrainer(reward_funcs=...)``. `question` is a column of the training set.
+        ``(completions, *, question, answer=None, **columns)``, for ``GRPOTrainer(reward_funcs=...)``; `question`
+        and `answer` are columns of the training set.
     """
 
     def cros_chain_reward(

@@ -28,6 +28,7 @@ from c2faith.cros.heads import Reading, TrainedHead
 from c2faith.records import rng
 
 Row = dict[str, Any]
+Heads = dict[tuple[str, int, int], TrainedHead]  # by judge, seed and rotation
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Comparison:
     frames: dict[str, pd.DataFrame]  # verdict frames by task, with the column `seed`
     steps: pd.DataFrame  # a row a judge, seed and step up to the first faulty one: kind, chain_id, hazard, faulty
     log: pd.DataFrame  # the trainings' evaluations on development problems, by judge, seed, rotation and update
-    heads: dict[tuple[str, int, int], TrainedHead]  # by judge, seed and rotation
+    heads: Heads
     unseen: int  # training examples that said nothing because they did not fit into the context
 
 
