@@ -21,6 +21,7 @@ from c2faith.judging.tasks import Item
 from c2faith.records import Chain, InputError
 
 FULL = 4.0
+OF_ITEM = ("task", "item_id", "chain_id", "problem_id", "kind", "n_steps")
 
 
 def verdict_frame(
@@ -137,12 +138,7 @@ def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.Data
 def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[str, Any]:
     record = {
         "judge_id": judge_id,
-        "task": item.task,
-        "item_id": item.item_id,
-        "chain_id": item.chain_id,
-        "problem_id": item.problem_id,
-        "kind": item.kind,
-        "n_steps": item.n_steps,
+        **{name: getattr(item, name) for name in OF_ITEM},
         **item.labels,
         "value": None,
         "status": "pending",
