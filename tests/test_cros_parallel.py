@@ -5,16 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
-from c2faith.cros import parallel
+from c2faith.cros.experiment import in_turn
 
 CHILD = """
 import os, sys, time
-from c2faith.cros import parallel
+from c2faith.cros.experiment import in_turn
 def main():
-    for pid in parallel.over(wait, (), [0, 60], workers=2, label=""):
+    for pid in in_turn(wait, [0, 60], workers=2, label=""):
         print(pid, flush=True)
 def wait(seconds):
     time.sleep(seconds)
@@ -25,7 +26,7 @@ if __name__ == "__main__":
 
 
 def test_turns_come_back_in_order_from_one_process():
-    assert list(parallel.over(pow, (2,), [3, 1, 2], workers=1, label="")) == [8, 2, 4]
+    assert list(in_turn(partial(pow, 2), [3, 1, 2], workers=1, label="")) == [8, 2, 4]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="asks Linux which processes there are")
