@@ -38,17 +38,13 @@ class Chain:
 
     Attributes
     ----------
-    chain_id, problem_id : str
-        Stable names, derived from the content (`chain_id`) and from the problem (`problem_id`).
-    source : str
-        Where it came from: ``champ``, ``prm800k``, ``jsonl`` or ``synthetic``.
-    question : str
-        The problem's text. The answer never enters a prompt.
-    steps : tuple of str
-        Step texts without their numbers; the 0-based position is the step's index.
-    answer : str or None
-        The final answer where the source gives one.
-    concepts : tuple of tuple of int, or None
+    chain_id, problem_id
+        Stable names, made from the content and from the problem.
+    steps
+        Texts without their numbers; the 0-based position is the step's index.
+    answer
+        Where the source gives one; it never enters a prompt.
+    concepts
         For each step, the ids of the concepts and hints it uses (CHAMP only).
     """
 
@@ -170,22 +166,32 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, Any]]:
-    """(line number from 1, parsed value) of every line; an `InputError` names a line that is no JSON.
+    """(line number from 1, parsed value) of every line of a plain or gzipped file, read one by one.
 
-    With `torn` a last line without its end, which a killed writer leaves, is passed over.
+    With `torn` a last line without its end, which a killed writer leaves, is passed over. An `InputError` names the
+    file that cannot be read, and the line that is not one JSON value.
     """
+    number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.isspace() or (torn and not line.endswith(b"\n")):
+        with path.open("rb", buffering=1 << 20) as raw:
+            zipped = raw.peek(2).startswith(b"\x1f\x8b")
+            for number, line in enumerate(gzip.open(raw) if zipped else raw, start=1):
+                if torn and not line.endswith(b"\n"):
                     continue
                 try:
-                    yield number, orjson.loads(line)
+                    value = orjson.loads(line)
                 except orjson.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number}: not a JSON object ({error})") from None
+                    if line.isspace():
+                        continue
+                    hint = (
+                        "; it is a Git LFS pointer, run git lfs pull" if line.startswith(b"version https") else ""
+                    )
+                    raise InputError(f"{path}, line {number}: not one JSON object ({error}){hint}") from None
+                yield number, value
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read ({reason})") from error
+        where = f"{path}, after line {number}" if path.is_file() else path
+        raise InputError(f"{where}: cannot be read ({reason})") from error
 
 
 def read_json(path: Path) -> Any:
@@ -203,17 +209,19 @@ def _adapter(row_type: type) -> TypeAdapter:
     return TypeAdapter(row_type)
 
 
+def validated(value: Any, row_type: type[Row], where: str, hint: str = "") -> Row:
+    """A parsed line as a row; an `InputError` names the place (`where`), the field and what the line should be."""
+    try:
+        return _adapter(row_type).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the line"
+        raise InputError(f"{where}: {field}: {first['msg']}{hint}") from None
+
+
 def read_jsonl(path: Path, row_type: type[Row]) -> list[Row]:
     """All rows of a file, each checked against `row_type`; an `InputError` names the file, line and field."""
-    adapter, rows = _adapter(row_type), []
-    for number, value in iter_json_lines(path):
-        try:
-            rows.append(adapter.validate_python(value))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from None
-    return rows
+    return [validated(value, row_type, f"{path}, line {number}") for number, value in iter_json_lines(path)]
 
 
 def as_dict(row: Any) -> dict[str, Any]:

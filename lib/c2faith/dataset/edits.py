@@ -75,15 +75,8 @@ def math_symbol_density(step: str) -> float:
 def features(original: str, perturbed: str, target: int, n_steps: int) -> dict[str, float]:
     """The six structural features of Table 5.
 
-    Returns
-    -------
-    dict
-        math_symbol_density : see `math_symbol_density`, of the perturbed step.
-        edit_similarity : see `similarity`, of original and perturbed step.
-        relative_position : target / n_steps, in [0, 1): the share of the chain that stands before the step.
-        word_count : whitespace-separated words of the perturbed step.
-        chain_length : n_steps.
-        character_count : characters of the perturbed step.
+    Of the perturbed step are the density, words (between white space) and characters; `edit_similarity` is of both;
+    `relative_position` is target / n_steps, in [0, 1): the share of the chain that stands before the step.
     """
     return {
         "math_symbol_density": math_symbol_density(perturbed),

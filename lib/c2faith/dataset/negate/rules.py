@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from c2faith.dataset.edits import edit_type, similarity
 from c2faith.dataset.negate.claims import Edit, apply
 from c2faith.dataset.negate.formulas import math_edits
-from c2faith.dataset.negate.wording import word_edits
+from c2faith.dataset.negate.wording import denials, false_endings, leading_denials, opposites
 from c2faith.records import Chain
+
+RULES: tuple[Callable[[str], Iterator[Edit]], ...] = (
+    math_edits,
+    opposites,
+    denials,
+    leading_denials,
+    false_endings,
+)
+"""Each gives the edits of a step that make it wrong. A new rule is a function and a row here."""
 
 TABLE6 = {
     "numeric_swap": 130,
@@ -42,6 +51,11 @@ _ONCE = {"relation", "opposite", "operation"}
 MAX_EDITS, DRAWS = 3, 12
 
 
+def edits(step: str) -> list[Edit]:
+    """What all rules offer for a step."""
+    return [edit for rule in RULES for edit in rule(step)]
+
+
 class RulesNegator:
     """Draws an edit type in the proportions of `TABLE6` and edits that bring it about.
 
@@ -65,7 +79,7 @@ class RulesNegator:
         step = chain.steps[target]
         weights = np.array(list(WEIGHTS.values()), dtype=float)
         order = rng.choice(list(WEIGHTS), size=len(WEIGHTS), replace=False, p=weights / weights.sum())
-        pool = [*math_edits(step), *word_edits(step)]
+        pool = edits(step)
         plain = [edit for edit in pool if edit.kind != "frame"]
         for aimed in map(str, order):
             if aimed == "major_rewrite" and aimed != order[0]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from c2faith.dataset.algebra import statements
+from c2faith.dataset.algebra.text import statements
 from c2faith.dataset.negate.claims import Edit, is_claimed, is_denied
 
 _OPPOSITES = [
@@ -62,12 +62,7 @@ _CONTINUES = re.compile(
 )
 
 
-def word_edits(step: str) -> list[Edit]:
-    """All edits of the words in which a step claims something."""
-    return [*_opposites(step), *_denials(step), *_leading_denials(step), *_false_endings(step)]
-
-
-def _opposites(step: str) -> Iterator[Edit]:
+def opposites(step: str) -> Iterator[Edit]:
     for kind, pairs in (("opposite", _OPPOSITES), ("operation", _OPERATIONS)):
         for one, other in (*pairs, *(pair[::-1] for pair in pairs)):
             for match in re.finditer(rf"(?<![\w-]){re.escape(one)}(?![\w])", step, re.IGNORECASE):
@@ -80,7 +75,7 @@ def _opposites(step: str) -> Iterator[Edit]:
             yield _edit(step, match, f"{other}{match[1] or ''}{match[2]}{its}", "operation", 2.0)
 
 
-def _denials(step: str) -> Iterator[Edit]:
+def denials(step: str) -> Iterator[Edit]:
     for pattern, replacements in _DENIALS:
         for match in re.finditer(
             rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}", step, re.IGNORECASE
@@ -99,7 +94,7 @@ def _supposed_only(step: str, match: re.Match[str]) -> bool:
     )
 
 
-def _leading_denials(step: str) -> Iterator[Edit]:
+def leading_denials(step: str) -> Iterator[Edit]:
     """Deny a whole step that is one plain sentence."""
     match = _CLAUSE.match(step)
     if not match or _CONTINUES.search(step, match.end()) or is_denied(step):
@@ -112,7 +107,7 @@ def _leading_denials(step: str) -> Iterator[Edit]:
         yield Edit(((position, position + 1, lead + first),), "frame", 0.3)
 
 
-def _false_endings(step: str) -> Iterator[Edit]:
+def false_endings(step: str) -> Iterator[Edit]:
     """Claim a contradiction where there is none, after a last clause that claims something in symbols."""
     claims = [statement for statement in statements(step) if statement.is_claim]
     if (
