@@ -34,18 +34,10 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The ordered steps of one solution of one problem.
+    """The ordered steps of one solution of one problem; both have names made from their content.
 
-    Attributes
-    ----------
-    chain_id, problem_id
-        Stable names, made from the content and from the problem.
-    steps
-        Texts without their numbers; the 0-based position is the step's index.
-    answer
-        Where the source gives one; it never enters a prompt.
-    concepts
-        For each step, the ids of the concepts and hints it uses (CHAMP only).
+    Steps have no numbers, their index is their 0-based position. The answer, where there is one, never enters a
+    prompt. `concepts` are for each step the ids of the concepts and hints it uses (CHAMP only).
     """
 
     chain_id: str
@@ -75,11 +67,10 @@ class CausalityItem:
 
 @dataclass(frozen=True, slots=True)
 class CoverageItem:
-    """A chain with middle steps removed (Algorithm 1, lines 6-14).
+    """A chain with middle steps removed (Algorithm 1, lines 6-14); `deletion_rate` 0 is the control.
 
-    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region
-    that was removed (at least the nominal `deletion_rate`, because of the ceiling), `realized_chain_rate`
-    the share of the whole chain. `deletion_rate` 0 is the control.
+    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region that
+    was removed (at least the nominal one, because of the ceiling), `realized_chain_rate` that of the whole chain.
     """
 
     item_id: str
@@ -169,13 +160,13 @@ def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, An
     """(line number from 1, parsed value) of every line of a plain or gzipped file, read one by one.
 
     With `torn` a last line without its end, which a killed writer leaves, is passed over. An `InputError` names the
-    file that cannot be read, and the line that is not one JSON value.
+    line that is not one JSON value.
     """
     number = 0
     try:
         with path.open("rb", buffering=1 << 20) as raw:
             zipped = raw.peek(2).startswith(b"\x1f\x8b")
-            for number, line in enumerate(gzip.open(raw) if zipped else raw, start=1):
+            for number, line in enumerate(gzip.GzipFile(fileobj=raw) if zipped else raw, start=1):
                 if torn and not line.endswith(b"\n"):
                     continue
                 try:
@@ -183,9 +174,7 @@ def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, An
                 except orjson.JSONDecodeError as error:
                     if line.isspace():
                         continue
-                    hint = (
-                        "; it is a Git LFS pointer, run git lfs pull" if line.startswith(b"version https") else ""
-                    )
+                    hint = "; it is a Git LFS pointer, run git lfs pull" if line.startswith(b"version") else ""
                     raise InputError(f"{path}, line {number}: not one JSON object ({error}){hint}") from None
                 yield number, value
     except (OSError, EOFError, zlib.error) as error:

@@ -1,7 +1,6 @@
 """The benchmark's items from a source's chains, in memory (Algorithm 1).
 
-The manifest says what was made from what: parameters, hashes of the inputs and of the files, counts, what was dropped
-and why.
+The manifest says what was made from what: parameters, hashes of inputs and files, counts, what was dropped and why.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +21,7 @@ from c2faith.dataset import negate, perturb
 from c2faith.dataset.chains import select
 from c2faith.dataset.items import ROWS, Dataset, lines
 from c2faith.dataset.perturb import ALPHA, BETA, Rational
+from c2faith.dataset.sources import Request
 from c2faith.records import CausalityItem, Chain, CoverageItem, InputError, rng, sha256, sha256_file
 
 RATES = ("0.1", "0.3", "0.5", "0.7")
@@ -30,12 +32,7 @@ def build(
     source: str,
     *,
     path: str | None = None,
-    min_steps: int = 5,
-    limit: int | None = 450,
     require: bool = False,
-    natural_limit: int | None = 450,
-    human_steps: bool = False,
-    seed: int = 0,
     alpha: Rational = ALPHA,
     beta: Rational = BETA,
     rates: Sequence[Rational] = RATES,
@@ -43,16 +40,12 @@ def build(
     negator: str = "rules",
     recorded: Path | None = None,
     complete: negate.Complete | None = None,
+    **asked: Any,
 ) -> Dataset:
     """Algorithm 1 on a source's perfect chains, with clean controls.
 
     Parameters
     ----------
-    source, path, min_steps, limit, require, human_steps, seed
-        As in `chains.load_chains`.
-    natural_limit
-        Natural-error items come from at most that many problems, at most two a problem, and no more correct
-        solutions than wrong ones. None: from all.
     alpha, beta
         Bounds of the middle region, as shares of the chain's length.
     rates
@@ -61,22 +54,20 @@ def build(
         Let what a lower rate removes be a subset of what the next one removes.
     negator : {"rules", "recorded", "llm"}
         With `recorded`, the file to replay, and `complete`, the model to ask: see `negate.make`.
+    asked
+        `min_steps`, `limit`, `seed` and `human_steps`, which like `source`, `path` and `require` are those of
+        `chains.load_chains`; and `natural_limit`: natural-error items come from at most that many problems (None:
+        from all), at most two a problem, and no more correct solutions than wrong ones.
 
     Returns
     -------
     Dataset
         A chain without a valid negation has no causality item, and is counted in the manifest.
     """
-    asked = {
-        "min_steps": min_steps,
-        "limit": limit,
-        "natural_limit": natural_limit,
-        "human_steps": human_steps,
-        "seed": seed,
-    }
-    levels = _levels(rates)
+    request = Request(**asked, natural=True)
+    seed, levels = request.seed, _levels(rates)
     region = {"alpha": perturb.share(alpha, "ALPHA"), "beta": perturb.share(beta, "BETA")}
-    found = select(source, path=path, require=require, natural=True, **asked)
+    found = select(source, request, path=path, require=require)
     maker = negate.make(negator, chains=found.chains, recorded_path=recorded, complete=complete)
     causality, unnegated = _causality(found.chains, maker, seed, region)
     coverage = [item for chain in found.chains for item in _coverage(chain, levels, nested, seed, region)]
@@ -85,7 +76,7 @@ def build(
     manifest = {
         "parameters": {
             "source": source,
-            **asked,
+            **{name: value for name, value in asdict(request).items() if name != "natural"},
             **{name: str(bound) for name, bound in region.items()},
             "rates": [str(rate) for rate in levels],
             "nested": nested,
@@ -154,8 +145,6 @@ def _coverage(
 def _versions() -> dict[str, str]:
     found = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in _VERSIONED:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found

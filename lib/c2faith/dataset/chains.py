@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from c2faith.dataset import sources
+from c2faith.dataset.sources import Dropped, Request
 from c2faith.records import Chain, InputError, NaturalItem
 
-__all__ = ["Chain", "Draw", "Selection", "load_chains", "parse_limit", "select"]
+__all__ = ["Chain", "Draw", "load_chains", "parse_limit", "select"]
 
 Found = TypeVar("Found", Chain, NaturalItem)
 
@@ -75,45 +76,28 @@ class Selection:
     chains: list[Chain]
     natural: list[NaturalItem]
     files: dict[str, Path]
-    dropped: sources.Dropped
+    dropped: Dropped
 
 
-def select(
-    source: str,
-    *,
-    path: str | None = None,
-    min_steps: int = 5,
-    limit: int | None = 450,
-    seed: int = 0,
-    require: bool = False,
-    human_steps: bool = False,
-    natural: bool = False,
-    natural_limit: int | None = 450,
-) -> Selection:
-    """A source's perfect chains, as of `load_chains`; if `natural`, natural errors of at most so many problems."""
-    limits = {"limit": limit, "natural_limit": natural_limit}
-    given = {name: value for name, value in limits.items() if value is not None}
-    for name, value in ({"min_steps": min_steps, "seed": seed} | given).items():
-        least = 0 if name == "seed" else 1
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name.upper()}={value!r}: must be a whole number of at least {least}")
-    module, dropped = sources.get(source), sources.Dropped()
+def select(source: str, request: Request, *, path: str | None = None, require: bool = False) -> Selection:
+    """Perfect chains, as of `load_chains`, and the natural-error items that are asked for."""
+    module, dropped = sources.get(source), Dropped()
     files = module.inputs(path)
-    request = sources.Request(min_steps, limit, seed, human_steps, natural)
-    draws: dict[type, Draw] = {Chain: Draw(seed), NaturalItem: Draw(seed, keep=2)}
+    draws: dict[type, Draw] = {Chain: Draw(request.seed), NaturalItem: Draw(request.seed, keep=2)}
     for found in module.read(files, request, dropped):
         draws[type(found)].add(found)
-    chains, items = draws[Chain].sample(limit), balanced(draws[NaturalItem], natural_limit)
+    limit, least = request.limit, request.min_steps
+    chains, natural = draws[Chain].sample(limit), balanced(draws[NaturalItem], request.natural_limit)
     if not chains:
-        raise InputError(f"SOURCE={source}: has no perfect chain of at least {min_steps} steps")
+        raise InputError(f"SOURCE={source}: has no perfect chain of at least {least} steps")
     if require and limit is not None and len(chains) < limit:
         raise InputError(
-            f"LIMIT={limit}: {source} has only {len(chains)} perfect chains of at least {min_steps} steps, one a "
+            f"LIMIT={limit}: {source} has only {len(chains)} perfect chains of at least {least} steps, one a "
             f"problem; ask for at most {len(chains)}, or for 'up to {limit}'"
         )
     dropped.chains += draws[Chain].dropped
     dropped.natural += draws[NaturalItem].dropped
-    return Selection(chains, items, files, dropped)
+    return Selection(chains, natural, files, dropped)
 
 
 def load_chains(
@@ -131,13 +115,9 @@ def load_chains(
     Parameters
     ----------
     source : {"champ", "prm800k", "jsonl", "synthetic"}
-    path
-        What the source reads: see its module.
-    min_steps
-        The paper's N_min, 5.
-    limit
-        At most that many chains, by default the paper's 450; with `require`, exactly that many or an error. None: all
-        that there are.
+        Its module says what `path` may be.
+    min_steps, limit
+        The paper's N_min and number of chains. None: all that there are; with `require`: no fewer than `limit`.
     seed
         Of the sample, and of synthetic chains.
     human_steps
@@ -153,8 +133,8 @@ def load_chains(
     >>> [chain.source for chain in load_chains("synthetic", limit=2)]
     ['synthetic', 'synthetic']
     """
-    options = {"min_steps": min_steps, "limit": limit, "seed": seed, "require": require, "human_steps": human_steps}
-    return select(source, path=path, **options).chains
+    request = Request(min_steps=min_steps, limit=limit, human_steps=human_steps, seed=seed)
+    return select(source, request, path=path, require=require).chains
 
 
 def parse_limit(limit: int | str) -> tuple[int | None, bool]:

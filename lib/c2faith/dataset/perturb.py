@@ -94,15 +94,9 @@ def replace_step(
 ) -> CausalityItem:
     """Replace one step of the middle region by its negation (lines 15-22).
 
-    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes
-    `negate.flaw`; each rejection is counted in ``negator.rejections``. Only if a step has none that passes
-    is another target drawn, uniformly from the rest: targets are thus uniform over the region, but for the
-    steps that cannot be negated.
-
-    Raises
-    ------
-    NoNegation
-        If no step of the region has a valid negation.
+    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes `negate.flaw`;
+    each rejection is counted in ``negator.rejections``. Only if none passes is another target drawn, uniformly from
+    the rest: targets are thus uniform over the steps of the region that can be negated. `NoNegation` if none can.
     """
     for target in targets(chain, rng, alpha=alpha, beta=beta):
         original = chain.steps[target]

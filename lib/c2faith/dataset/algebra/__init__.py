@@ -1,8 +1,8 @@
 """Mathematics in step texts, and what can be decided about it: truth, and whether two statements say the same.
 
-`text` finds the statements, `parse` reads them, `value` evaluates them. Nothing is simplified symbolically, because
-that can take forever. Expressions are evaluated at seeded sample points: two that agree at every point are taken as
-equal, which for polynomials is wrong with a probability far below that of misreading the text (Schwartz-Zippel lemma).
+`text` finds the statements, `parse` reads them, `value` evaluates them. Nothing is simplified, since that can take
+forever: expressions that agree at every seeded sample point are taken as equal, which for polynomials is wrong with
+a probability far below that of misreading the text (Schwartz-Zippel lemma).
 """
 
 from __future__ import annotations
@@ -10,24 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from c2faith.dataset.algebra.parse import Link, Reading, Tree, readings
+from c2faith.dataset.algebra.parse import Link, Reading, Tree, names, readings
 from c2faith.dataset.algebra.text import Statement, Token, statements
-from c2faith.dataset.algebra.value import (
-    POINTS,
-    Number,
-    Point,
-    Undefined,
-    compare,
-    divide,
-    modulo,
-    names,
-    subtract,
-    value,
-)
+from c2faith.dataset.algebra.value import POINTS, Number, Point, Undefined, compare, divide, subtract, value
 
 __all__ = [
-    "Link", "Reading", "Statement", "Token", "Tree", "Truth", "equivalent", "fails_everywhere", "link_truth", "names",
-    "readings", "statements", "truth",
+    "Link", "Reading", "Statement", "Token", "Tree", "Truth", "equivalent", "fails_everywhere", "link_truth",
+    "names", "readings", "statements", "truth",
 ]  # fmt: skip
 
 Truth = Literal["true", "false", "open"]
@@ -85,13 +74,12 @@ def _outcomes(reading: Reading, link: Link, points: Sequence[Point] = POINTS) ->
 
 
 def _holds(link: Link, modulus: Tree | None, point: Point) -> bool:
-    relation, *sides = link
-    left, right = (value(side, point) for side in sides)
+    relation, left, right = link
     if relation in ("|", "∤"):
-        return (modulo(right, abs(left)) == 0) == (relation == "|")
+        return (value(("mod", right, ("abs", left)), point) == 0) == (relation == "|")
     if relation == "≡":
-        return modulo(subtract(left, right), value(modulus, point)) == 0
-    return compare(left, right) in _HOLDING[relation]
+        return value(("mod", ("-", left, right), modulus), point) == 0
+    return compare(value(left, point), value(right, point)) in _HOLDING[relation]
 
 
 def equivalent(one: Statement, other: Statement) -> bool:

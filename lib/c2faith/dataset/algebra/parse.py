@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from c2faith.dataset.algebra.text import Statement, Token
+from c2faith.dataset.algebra.text import FUNCTIONS, Statement, Token
 
 Tree = tuple
 Link = tuple[str, Tree, Tree]
+KNOWN = {*FUNCTIONS, "binom"}
 MAX_TOKENS = 160
 """Longer statements are not read, which bounds the time for one."""
 
@@ -56,6 +57,15 @@ def readings(statement: Statement) -> tuple[Reading, ...]:
         except (Unreadable, RecursionError):
             return ()
     return tuple(found)
+
+
+def names(tree: Tree) -> set[str]:
+    """The variables and unknown functions of an expression (π is a number)."""
+    kind, *parts = tree
+    if kind == "num" or tree == ("var", "pi"):
+        return set()
+    own = {parts[0]} if kind in ("var", "index") or (kind == "call" and parts[0] not in KNOWN) else set()
+    return own.union(*(names(part) for part in parts if isinstance(part, tuple)))
 
 
 class _Parser:
@@ -129,9 +139,9 @@ class _Parser:
 
     def starts_factor(self) -> bool:
         kind, value = self.next
-        if value == "frac" and kind == "command" and self.tokens[self.position - 1][0] == "num":
-            if "num" in [kind for kind, _ in self.tokens[self.position + 1 : self.position + 3]]:
-                raise Unreadable("a mixed number or a product")
+        before, ahead = self.tokens[self.position - 1], self.tokens[self.position + 1 : self.position + 3]
+        if (kind, value, before[0]) == ("command", "frac", "num") and "num" in dict(ahead):
+            raise Unreadable("a mixed number or a product")
         return kind in ("name", "func", "open") or (kind == "command" and value != "pmod")
 
     def power(self) -> Tree:

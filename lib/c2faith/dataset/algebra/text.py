@@ -7,7 +7,7 @@ statements mean is for `c2faith.dataset.algebra.decide` to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _SPELLINGS = {
@@ -104,7 +104,7 @@ def statements(text: str) -> list[Statement]:
     found, position = [], 0
     for start, end in _latex_spans(text):
         found += _plain_statements(text, position, start)
-        found += _cut(_tokens(text, start, end, latex=True))
+        found += _cut(list(_tokens(text, start, end, latex=True)))
         position = end
     return found + _plain_statements(text, position, len(text))
 
@@ -158,7 +158,8 @@ def _plain_statements(text: str, start: int, end: int) -> list[Statement]:
         if not parts:
             groups[-1] += _spell(token) if token.kind == "product" else [token]
             depth += (token.kind == "open") - (token.kind == "close")
-    return [statement for group in groups for statement in _cut(group) if not _is_article(statement)]
+    found = [statement for group in groups for statement in _cut(group)]
+    return [each for each in found if len(each.tokens) > 1 or each.tokens[0].value not in ("a", "A", "I")]
 
 
 def _in_plain(token: Token, before: Token | None, after: Token | None) -> Token:
@@ -182,11 +183,8 @@ def _in_plain(token: Token, before: Token | None, after: Token | None) -> Token:
 
 def _is_prose(token: Token | None) -> bool:
     """Whether a word can be no product of one-letter variables."""
-    if token is None or token.kind != "word":
-        return False
-    return bool(_PROSE.fullmatch(token.value.lower())) or (
-        len(token.value) > 2 and not set(token.value) <= _PRODUCT_LETTERS
-    )
+    word = token.value if token and token.kind == "word" else ""
+    return bool(_PROSE.fullmatch(word.lower())) or (len(word) > 2 and not set(word) <= _PRODUCT_LETTERS)
 
 
 def _joined(left: Token, right: Token, depth: int) -> bool:
@@ -195,14 +193,9 @@ def _joined(left: Token, right: Token, depth: int) -> bool:
     return near or binary or (depth > 0 and left.kind == "break")
 
 
-def _is_article(statement: Statement) -> bool:
-    return len(statement.tokens) == 1 and statement.tokens[0].value in ("a", "A", "I")
-
-
-def _cut(tokens: Iterable[Token]) -> list[Statement]:
+def _cut(tokens: Sequence[Token]) -> list[Statement]:
     """Part tokens at breaks outside brackets and at brackets without a partner, and trim loose ends."""
     pieces: list[list[Token]] = [[]]
-    tokens = list(tokens)
     partners = _paired(tokens)
     depth = 0
     for i, token in enumerate(tokens):
@@ -235,11 +228,12 @@ def _paired(tokens: Sequence[Token]) -> set[int]:
 
 def _trim(piece: list[Token]) -> list[Token]:
     """Without the operators and relations that have nothing to bind on one side."""
-    start, end = 0, len(piece)
-    while start < end and (piece[start].kind == "rel" or (piece[start].kind == "op" and piece[start].value != "-")):
-        start += 1
-    while start < end and (
-        piece[end - 1].kind == "rel" or (piece[end - 1].kind == "op" and piece[end - 1].value != "!")
-    ):
-        end -= 1
-    return piece[start:end]
+    while piece and _is_loose(piece[0], "-"):
+        piece = piece[1:]
+    while piece and _is_loose(piece[-1], "!"):
+        piece = piece[:-1]
+    return piece
+
+
+def _is_loose(token: Token, sign: str) -> bool:
+    return token.kind == "rel" or (token.kind == "op" and token.value != sign)

@@ -70,15 +70,6 @@ def value(tree: Tree, point: Point) -> Number:
         raise Undefined(str(error)) from error
 
 
-def names(tree: Tree) -> set[str]:
-    """The variables and unknown functions of an expression (π is a number)."""
-    kind, *parts = tree
-    if kind == "num" or tree == ("var", "pi"):
-        return set()
-    own = {parts[0]} if kind in ("var", "index") or (kind == "call" and parts[0] not in _FUNCTIONS) else set()
-    return own.union(*(names(part) for part in parts if isinstance(part, tuple)))
-
-
 def compare(left: Number, right: Number) -> int:
     """−1, 0 or 1 as `left` is less than, equal to or greater than `right`, to 35 digits where not exact."""
     difference = subtract(left, right)
@@ -117,8 +108,7 @@ def _arithmetic(operation: Callable) -> Callable[[Number, Number], Number]:
 subtract, divide = _arithmetic(operator.sub), _arithmetic(operator.truediv)
 
 
-def modulo(number: Number, modulus: Number) -> Fraction:
-    """The remainder, of whole numbers."""
+def _modulo(number: Number, modulus: Number) -> Fraction:
     _need(_whole(modulus) > 0)
     return Fraction(_whole(number) % _whole(modulus))
 
@@ -184,7 +174,7 @@ _OPERATIONS: dict[str, Callable[..., Number]] = {
     "*": _arithmetic(operator.mul),
     "/": divide,
     "^": _power,
-    "mod": modulo,
+    "mod": _modulo,
     "neg": operator.neg,
     "abs": abs,
     "!": _factorial,

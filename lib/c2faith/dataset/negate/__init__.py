@@ -68,14 +68,8 @@ def make(
 ) -> Negator:
     """The negator of that name.
 
-    Parameters
-    ----------
-    chains
-        For ``rules``: where a conclusion from another chain may come from.
-    recorded_path
-        For ``recorded``: a JSON lines file of `records.CausalityItem` rows.
-    complete
-        For ``llm``: asks a model (see `llm.LlmNegator`).
+    ``rules`` may take a conclusion from another of the `chains`; ``recorded`` reads JSON lines of
+    `records.CausalityItem` rows; ``llm`` has the model `complete` (see `llm.LlmNegator`).
     """
     if name == "rules":
         return RulesNegator(chains)

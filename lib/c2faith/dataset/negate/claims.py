@@ -15,8 +15,8 @@ Part = tuple[int, int, str]
 class Edit:
     """Replace each ``step[start:end]`` of `parts` by its text, all together.
 
-    `kind` is number, operator, relation, variable, term, opposite, operation, denial or frame (a denial of the whole
-    step); `weight` its chance among others; `scope` the index of the one statement it edits, else −1.
+    `kind` is number, operator, relation, variable, term, opposite, operation, denial or frame (a denial of the
+    whole step); `weight` its chance among others; `scope` the index of the one statement it edits, else −1.
     """
 
     parts: tuple[Part, ...]
@@ -91,10 +91,9 @@ _CUT = re.compile(r"(?:[-+*/=<>≤≥^_,(\\{]|\b(?:the|and|or|of|is|to|that|so|a
 def flaw(original: str, candidate: str) -> str | None:
     """The reason why `candidate` cannot stand as the negation of `original`, or None if it can.
 
-    ``empty``; ``truncated``: it breaks off, in a word or between brackets or dollar signs; ``unchanged``: only spacing,
-    case, LaTeX cosmetics or connecting words differ; ``equivalent``: the words are the same and the mathematics says
-    the same (a + b and b + a, 2/4 and 1/2, x < y and y > x); ``still_true``: the words are the same and what changed in
-    the mathematics is an identity or a true numeric statement.
+    ``empty``; ``truncated``: it breaks off, in a word or between brackets; ``unchanged``: only spacing, case, LaTeX
+    cosmetics or connecting words differ; ``equivalent``: the words are the same and the mathematics says the same;
+    ``still_true``: the words are the same and what changed in the mathematics is true.
 
     >>> flaw("So x<y.", "So y>x."), flaw("We get 2+2=4.", "We get 2+3=5."), flaw("So x=3.", "So x=4.")
     ('equivalent', 'still_true', None)

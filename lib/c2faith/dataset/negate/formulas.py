@@ -1,7 +1,7 @@
 """Small edits of the mathematics that a step claims: numbers, operators, relations, variables, terms.
 
-Each makes an equation wrong, turns a relation round or changes a claimed number. Sides with dots are left alone, and so
-are the sides of an inequality, where a change may well be true. A new rule for one side is a row of `_SIDE_RULES`.
+Each makes an equation wrong, turns a relation round or changes a claimed number. Sides with dots are left alone,
+and so are those of an inequality, where a change may well be true. A new rule for a side is a row of `_SIDE_RULES`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _DOWNWARD = re.compile(r"(?:at most|(?:less|fewer|smaller) than|[<≤]|\\leq?)\s
 class Side:
     """One side of a statement: its tokens, and the positions among them that a rule may touch.
 
-    `plain` are those outside subscripts; `free` are all in an equation, else the plain ones; `ends`: whether the side is
-    what the statement comes to.
+    `plain` are outside subscripts; `free` are all in an equation, else the plain ones; `ends`: it is what the
+    statement comes to.
     """
 
     tokens: Sequence[Token]
@@ -121,7 +121,7 @@ def _replace(token: Token, text: str) -> Part:
 
 
 def _in_subscript(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a token follows ``_`` directly, or is in a bracket that opens there or later: then it is left alone."""
+    """Whether a token follows ``_`` directly, or is in a bracket that opens there or later."""
     depth = 0
     for j in range(i, 0, -1):
         depth += (tokens[j].kind == "close") - (tokens[j].kind == "open")

@@ -57,12 +57,12 @@ _CLAUSE = re.compile(
     r"there|the|it|each|every|all|any|one|both|I have|\$)\b",
     re.IGNORECASE,
 )
-_CONTINUES = re.compile(
-    r"[.;:]\s|\bso\b|\bif\b|\bsince\b|\bbecause\b|which means|which gives|\n| let | want | need "
-)
+_CONTINUES = re.compile(r"[.;:]\s|\b(?:so|if|since|because)\b|which means|which gives|\n| let | want | need ")
+_SUPPOSITION = re.compile(r"\b(?:if|when|whenever|unless|let|suppose|assume|that|which|where)\b", re.IGNORECASE)
 
 
 def opposites(step: str) -> Iterator[Edit]:
+    """Put a word's opposite, or another operation in words."""
     for kind, pairs in (("opposite", _OPPOSITES), ("operation", _OPERATIONS)):
         for one, other in (*pairs, *(pair[::-1] for pair in pairs)):
             for match in re.finditer(rf"(?<![\w-]){re.escape(one)}(?![\w])", step, re.IGNORECASE):
@@ -76,22 +76,14 @@ def opposites(step: str) -> Iterator[Edit]:
 
 
 def denials(step: str) -> Iterator[Edit]:
+    """Deny what is claimed; a denial may well stand in a denied clause: it affirms it."""
     for pattern, replacements in _DENIALS:
-        for match in re.finditer(
-            rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}", step, re.IGNORECASE
-        ):
-            if _supposed_only(step, match):
+        whole = rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}"
+        for match in re.finditer(whole, step, re.IGNORECASE):
+            if _SUPPOSITION.search(re.split(r"[.,;:?!]\s", step[: match.start()])[-1]):
                 continue
             for replacement in replacements:
                 yield _edit(step, match, match.expand(replacement), "denial", 1.5 / len(replacements))
-
-
-def _supposed_only(step: str, match: re.Match[str]) -> bool:
-    """Whether a verb stands in a supposition (a denial may well stand in a denied clause: it affirms it)."""
-    clause = re.split(r"[.,;:?!]\s", step[: match.start()])[-1]
-    return bool(
-        re.search(r"\b(?:if|when|whenever|unless|let|suppose|assume|that|which|where)\b", clause, re.IGNORECASE)
-    )
 
 
 def leading_denials(step: str) -> Iterator[Edit]:
@@ -110,11 +102,8 @@ def leading_denials(step: str) -> Iterator[Edit]:
 def false_endings(step: str) -> Iterator[Edit]:
     """Claim a contradiction where there is none, after a last clause that claims something in symbols."""
     claims = [statement for statement in statements(step) if statement.is_claim]
-    if (
-        claims
-        and re.fullmatch(r"[$\s]*\.", step[claims[-1].end :])
-        and is_claimed(step, claims[-1].start, claims[-1].end)
-    ):
+    last = claims[-1] if claims else None
+    if last and re.fullmatch(r"[$\s]*\.", step[last.end :]) and is_claimed(step, last.start, last.end):
         end = step.rindex(".")
         yield from (Edit(((end, end, text),), "frame", 0.3) for text in _ENDINGS)
 

@@ -20,16 +20,24 @@ SOURCES = ("champ", "prm800k", "jsonl", "synthetic")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a source is asked for: see `c2faith.dataset.chains.load_chains`; `natural`: natural-error items, too.
+    """What is asked for, as of `chains.load_chains` and `building.build`; `natural`: natural-error items, too.
 
-    `limit` and `seed` are for sources that make chains up. Those that read a file yield all they have.
+    A source that makes chains up makes `limit` of them. Those that read a file yield all they have.
     """
 
     min_steps: int = 5
     limit: int | None = 450
-    seed: int = 0
+    natural_limit: int | None = 450
     human_steps: bool = False
+    seed: int = 0
     natural: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_steps", 1), ("limit", 1), ("natural_limit", 1), ("seed", 0)):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            if not whole and (value is not None or "limit" not in name):
+                raise InputError(f"{name.upper()}={value!r}: must be a whole number of at least {least}")
 
 
 @dataclass(slots=True)
@@ -73,10 +81,7 @@ def kept(reasons: Counter[str], make: Callable[..., Found], *arguments: Any) -> 
 
 
 def chain(source: str, question: str, steps: Sequence[str], problem: str | None = None, **optional: Any) -> Chain:
-    """A `Chain` named after its content: the same problem and steps have the same id in every file.
-
-    Texts are taken without the white space around them, which is for the caller to strip.
-    """
+    """A `Chain` named after its (stripped) texts: the same problem and steps have the same id in every file."""
     return Chain(*_names(source, question, steps, problem), source, question, tuple(steps), **optional)
 
 

@@ -22,14 +22,10 @@ _JSONL = (".jsonl", ".jsonl.gz")
 
 
 def inputs(path: str | None) -> dict[str, Path]:
-    """The files that `path` stands for, by name.
+    """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL (``https://``,
+    ``hf://``, ``file://``); or None, "" or "hub" for the training split on the hub.
 
-    Parameters
-    ----------
-    path : str or None
-        A file, plain or gzipped; a folder, of which all ``*.jsonl`` and ``*.jsonl.gz`` are read except a test
-        split; a URL (``https://``, ``hf://``, ``file://``); or None, "" or "hub" for the training split on the
-        hub. What comes from the network is kept in the cache of the `datasets` library.
+    What comes from the network is kept in the cache of the `datasets` library.
     """
     if path in (None, "", "hub"):
         return _download(HUB_FILES)

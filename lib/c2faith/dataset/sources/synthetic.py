@@ -1,8 +1,8 @@
 """Arithmetic and algebra chains whose every step is checked by construction; as many as asked for.
 
-Chain number k depends on the seed and k alone: a larger limit only adds chains. A family maps a generator to a made-up
-problem with its worked solution. Every number in a step is computed in integers or fractions, never copied from another
-step's text. The texts are plain: ``*``, ``/`` and ``^``, an equation in most steps, 5 to `MAX_STEPS` of them.
+Chain number k depends on the seed and k alone: a larger limit only adds chains. A family makes up a problem with
+its worked solution: 5 to `MAX_STEPS` plain steps, most of them with an equation, every number computed in integers
+or fractions. A new one is a function and its row in `FAMILIES` (the draw of a family then gives other chains).
 """
 
 from __future__ import annotations
@@ -58,27 +58,22 @@ def numbered(seed: int, index: int) -> Chain:
 
 
 def pick(rng: Generator, options: Sequence[Option]) -> Option:
-    """One of the options."""
     return options[int(rng.integers(len(options)))]
 
 
 def whole(rng: Generator, low: int, high: int) -> int:
-    """A whole number from `low` to `high`, both included."""
     return int(rng.integers(low, high + 1))
 
 
 def plus(value: int) -> str:
-    """+ 5, − 5 or nothing, as it follows a term."""
     return f" + {value}" if value > 0 else f" - {-value}" if value else ""
 
 
 def times(factor: int, name: str) -> str:
-    """3x, x, -x."""
     return {1: name, -1: f"-{name}"}.get(factor, f"{factor}{name}")
 
 
 def operand(value: int) -> str:
-    """A number as it stands after an operator."""
     return f"({value})" if value < 0 else str(value)
 
 
@@ -91,7 +86,6 @@ _LEDGERS = (
 
 
 def ledger(rng: Generator) -> Worked:
-    """A running total of arrivals and departures."""
     opening, event, (more, less), noun, where = pick(rng, _LEDGERS)
     total, n_events = whole(rng, 15, 90), whole(rng, 3, 18)
     question, steps = [opening.format(total)], [f"At first there are {total} {noun} {where}."]
@@ -109,7 +103,6 @@ _GOODS = ("notebooks", "pencils", "apples", "candles", "mugs", "plants", "postca
 
 
 def shopping(rng: Generator) -> Worked:
-    """Subtotals, a sum, a discount and the change."""
     goods = [str(name) for name in rng.permutation(_GOODS)[: whole(rng, 2, 7)]]
     counts, prices = [[whole(rng, 2, 9) for _ in goods] for _ in range(2)]
     percent = pick(rng, (10, 20, 25, 50))
@@ -135,7 +128,6 @@ def shopping(rng: Generator) -> Worked:
 
 
 def nested_expression(rng: Generator) -> Worked:
-    """A bracketed expression, evaluated from the inside."""
     value = whole(rng, 2, 20)
     values, operations = [value], []
     for _ in range(whole(rng, 4, 18)):
@@ -159,7 +151,6 @@ def nested_expression(rng: Generator) -> Worked:
 
 
 def fraction_sum(rng: Generator) -> Worked:
-    """Fractions brought to their least common denominator and added."""
     below = [pick(rng, (2, 3, 4, 5, 6, 8, 9, 10, 12, 15)) for _ in range(whole(rng, 2, 8))]
     common = lcm(*below)
     fractions = [(whole(rng, 1, denominator - 1), denominator) for denominator in below]
@@ -181,7 +172,6 @@ def fraction_sum(rng: Generator) -> Worked:
 
 
 def linear_equation(rng: Generator) -> Worked:
-    """a(x + b) + c = dx + e: expand, collect, divide, and check."""
     x, a, d = whole(rng, -9, 12), whole(rng, 5, 12), whole(rng, 2, 4) * pick(rng, (1, -1))
     b, c = whole(rng, 1, 9) * pick(rng, (1, -1)), whole(rng, 1, 20)
     c += a * b + c == 0
@@ -208,7 +198,6 @@ def linear_equation(rng: Generator) -> Worked:
 
 
 def linear_system(rng: Generator) -> Worked:
-    """Two equations in x and y, by elimination."""
     x, y = whole(rng, -8, 9), whole(rng, 1, 9) * pick(rng, (1, -1))
     a, b, c, d = (whole(rng, 2, 7) for _ in range(4))
     d += a * d == b * c
@@ -229,7 +218,6 @@ def linear_system(rng: Generator) -> Worked:
 
 
 def quadratic(rng: Generator) -> Worked:
-    """A monic quadratic with two whole roots, by factoring."""
     low, gap = whole(rng, -25, 20), whole(rng, 1, 30)
     low -= (low == 0) + (low + gap == 0)
     low -= low == 0
@@ -252,7 +240,6 @@ def quadratic(rng: Generator) -> Worked:
 
 
 def recurrence(rng: Generator) -> Worked:
-    """A term of a sequence given by a linear recurrence."""
     factor = pick(rng, (1, 2, 3, -1, -2))
     length, shift = whole(rng, 5, 8 if abs(factor) > 1 else 19), whole(rng, 1, 9) * pick(rng, (1, -1))
     value = whole(rng, 1, 9)
@@ -267,7 +254,6 @@ def recurrence(rng: Generator) -> Worked:
 
 
 def euclid(rng: Generator) -> Worked:
-    """Greatest common divisor and least common multiple by Euclid's algorithm."""
     small, large = 0, whole(rng, 2, 9)
     for _ in range(whole(rng, 3, 9)):
         small, large = large, large * pick(rng, (1, 1, 2, 3)) + small
@@ -289,7 +275,6 @@ def euclid(rng: Generator) -> Worked:
 
 
 def base_digits(rng: Generator) -> Worked:
-    """A number written in another base, and the sum of its digits there."""
     base = whole(rng, 2, 9)
     number = whole(rng, base**4, base**5 * (3 if base < 4 else 1))
     left, digits, steps = number, [], [f"We divide by {base} again and again and collect the remainders."]
@@ -308,7 +293,6 @@ def base_digits(rng: Generator) -> Worked:
 
 
 def power_remainder(rng: Generator) -> Worked:
-    """A power's remainder, one factor at a time."""
     modulus, exponent = whole(rng, 5, 23), whole(rng, 5, 18)
     number = value = whole(rng, 2, modulus - 1)
     steps = [f"We multiply by {number} again and again and keep only the remainder modulo {modulus}."]
@@ -325,6 +309,6 @@ def power_remainder(rng: Generator) -> Worked:
 
 
 FAMILIES: tuple[Callable[[Generator], Worked], ...] = (
-    ledger, shopping, nested_expression, fraction_sum, linear_equation, linear_system, quadratic, recurrence, euclid,
-    base_digits, power_remainder,
+    ledger, shopping, nested_expression, fraction_sum, linear_equation, linear_system, quadratic, recurrence,
+    euclid, base_digits, power_remainder,
 )  # fmt: skip
