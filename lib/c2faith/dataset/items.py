@@ -8,20 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c2faith import paths
-from c2faith.records import (
-    CausalityItem,
-    Chain,
-    CoverageItem,
-    InputError,
-    NaturalItem,
-    dump,
-    read_json,
-    read_jsonl,
-    sha256,
-    write_bytes,
-    write_json,
-)
+from c2faith import paths, records
+from c2faith.records import CausalityItem, Chain, CoverageItem, InputError, NaturalItem
 
 ROWS = {"chains": Chain, "causality": CausalityItem, "coverage": CoverageItem, "natural": NaturalItem}
 
@@ -39,7 +27,7 @@ class Dataset:
 
 def lines(rows: Iterable[Any]) -> bytes:
     """Rows as canonical JSON lines: the bytes that a manifest's hashes are of, packed or not."""
-    return b"".join(dump(row) + b"\n" for row in rows)
+    return b"".join(records.dump(row) + b"\n" for row in rows)
 
 
 def write(dataset: Dataset, folder: Path, *, packed: bool = False) -> list[Path]:
@@ -49,9 +37,9 @@ def write(dataset: Dataset, folder: Path, *, packed: bool = False) -> list[Path]
         content, path = lines(getattr(dataset, name)), folder / f"{name}.jsonl"
         if packed:
             content, path = gzip.compress(content, mtime=0), folder / f"{name}.jsonl.gz"
-        write_bytes(path, content)
+        records.write_bytes(path, content)
         written.append(path)
-    write_json(folder / "manifest.json", dataset.manifest)
+    records.write_json(folder / "manifest.json", dataset.manifest)
     return [*written, folder / "manifest.json"]
 
 
@@ -77,7 +65,7 @@ def read(folder: Path) -> Dataset:
     path = folder / "manifest.json"
     if not path.exists():
         raise InputError(f"{folder}: no dataset here; build it first (make data RUN={folder.name})")
-    manifest = read_json(path)
+    manifest = records.read_json(path)
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or not {f"{name}.jsonl" for name in ROWS} <= files.keys():
         raise InputError(f"{path}: no manifest of a dataset; build the run again")
@@ -85,8 +73,8 @@ def read(folder: Path) -> Dataset:
     for name, row_type in ROWS.items():
         packed = folder / f"{name}.jsonl.gz"
         path = packed if packed.exists() else folder / f"{name}.jsonl"
-        rows[name] = tuple(read_jsonl(path, row_type))
-        if sha256(lines(rows[name])) != files[f"{name}.jsonl"]:
+        rows[name] = tuple(records.read_jsonl(path, row_type))
+        if records.sha256(lines(rows[name])) != files[f"{name}.jsonl"]:
             raise InputError(f"{path}: changed since its manifest was written; build the run again")
     return Dataset(**rows, manifest=manifest)
 
@@ -111,7 +99,7 @@ def compare_with_recorded(built: Dataset, run: str) -> str:
     path = paths.frozen_dir(run) / "manifest.json"
     if not path.exists():
         return "No dataset is recorded for this run."
-    if changed := differing(built, read_json(path)):
+    if changed := differing(built, records.read_json(path)):
         return (
             f"{', '.join(changed)}: not as recorded. Judges, tables and figures of {run} stay with those items; "
             "to use what was built now, build it as another RUN."

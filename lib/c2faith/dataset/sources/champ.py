@@ -24,7 +24,7 @@ _GOES_ON = re.compile(r"(where|which|and|or|so|since|because|if|for|with|as|but|
 
 
 def inputs(path: str | None) -> dict[str, Path]:
-    """The package's one file; it is found without importing the package, which would read all of it."""
+    """The package's one file, found without importing the package, which would read all of it."""
     no_path(path, "champ")
     spec = find_spec("champ_dataset")
     if spec is None or spec.origin is None:
@@ -64,7 +64,7 @@ def _natural(problem: Mapping[str, Any], annotation: Mapping[str, Any]) -> Natur
         if len(holding) != 1:
             raise Unfit("marked span covers several steps")
         first_error = holding[0]
-    steps = [text[begin:end] for begin, end in spans]
+    steps = [text[slice(*span)] for span in spans]
     return natural_item("champ", problem["_text"], steps, first_error, problem["identifier"])
 
 

@@ -18,12 +18,11 @@ from c2faith.records import Chain, InputError, NaturalItem
 _HUB = "hf://datasets/tasksource/PRM800K@547b19506677a59037ee888838834b65e9b1ddd4"
 HUB_FILES = (f"{_HUB}/phase1_train.jsonl", f"{_HUB}/phase2_train.jsonl")
 _TEST_SPLIT = re.compile(r"(^|[_.-])test([_.-]|$)")
-_JSONL = (".jsonl", ".jsonl.gz")
 
 
 def inputs(path: str | None) -> dict[str, Path]:
-    """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL (``https://``,
-    ``hf://``, ``file://``); or None, "" or "hub" for the training split on the hub.
+    """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL
+    (``https://``, ``hf://``, ``file://``); or, if it is None, "" or "hub", the training split on the hub.
 
     What comes from the network is kept in the cache of the `datasets` library.
     """
@@ -35,8 +34,8 @@ def inputs(path: str | None) -> dict[str, Path]:
         return {Path(path).name: Path(path)}
     if not Path(path).is_dir():
         raise InputError(f"{path}: no such file or folder; give PRM800K's files, their folder, a URL or 'hub'")
-    files = {file.name: file for file in sorted(Path(path).iterdir()) if file.name.endswith(_JSONL)}
-    if train := {name: file for name, file in files.items() if not _TEST_SPLIT.search(name)}:
+    found = [file for file in sorted(Path(path).iterdir()) if file.name.endswith((".jsonl", ".jsonl.gz"))]
+    if train := {file.name: file for file in found if not _TEST_SPLIT.search(file.name)}:
         return train
     raise InputError(f"{path}: holds no *.jsonl or *.jsonl.gz of the training split; give the folder that does")
 
@@ -68,20 +67,20 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
                 raise InputError(f"{path}, line {number}: not a PRM800K record ({reason})") from None
 
 
-def _check_usable(record: Mapping[str, Any]) -> None:
+def _check_usable(record: Mapping[str, Any], finish: str, allowed: Sequence[str]) -> None:
     if record.get("is_quality_control_question"):
         raise Unfit("quality control")
     if record.get("is_initial_screening_question"):
         raise Unfit("initial screening")
+    if finish not in allowed:
+        raise Unfit(f"finished by {finish}")
 
 
 def _perfect(record: Mapping[str, Any], request: Request) -> Chain:
     """The cheap reasons against a record come first."""
     problem, label = record["question"]["problem"], record["label"]
-    steps, finish = label["steps"], label["finish_reason"]
-    _check_usable(record)
-    if finish != "solution":
-        raise Unfit(f"finished by {finish}")
+    steps = label["steps"]
+    _check_usable(record, label["finish_reason"], ("solution",))
     texts = [_text(step, request) for step in steps]
     if len(texts) < request.min_steps:
         raise Unfit("too few steps")
@@ -113,10 +112,8 @@ def _natural(record: Mapping[str, Any]) -> NaturalItem:
     Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
     solution's other steps. A solution that ends with its error would give the place away.
     """
-    _check_usable(record)
     label, solution = record["label"], record["question"].get("pre_generated_steps")
-    if label["finish_reason"] not in ("found_error", "solution"):
-        raise Unfit(f"finished by {label['finish_reason']}")
+    _check_usable(record, label["finish_reason"], ("found_error", "solution"))
     if not solution:
         raise Unfit("no whole solution")
     if not all(text and not text.isspace() for text in solution):

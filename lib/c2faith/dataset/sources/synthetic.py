@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import reduce
 from math import gcd, lcm
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from numpy.random import Generator
 
@@ -21,7 +21,6 @@ from c2faith.records import Chain, InputError, rng
 
 MAX_STEPS = 20
 Worked = tuple[str, list[str], str]  # question, steps, answer
-Option = TypeVar("Option")
 
 
 def inputs(path: str | None) -> dict[str, Path]:
@@ -52,12 +51,11 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
 def numbered(seed: int, index: int) -> Chain:
     """Chain number `index` of that seed."""
     generator = rng(seed, "synthetic", str(index))
-    family = FAMILIES[int(generator.integers(len(FAMILIES)))]
-    question, steps, answer = family(generator)
+    question, steps, answer = pick(generator, FAMILIES)(generator)
     return chain("synthetic", question, steps, answer=answer)
 
 
-def pick(rng: Generator, options: Sequence[Option]) -> Option:
+def pick(rng: Generator, options: Sequence[Any]) -> Any:
     return options[int(rng.integers(len(options)))]
 
 
@@ -83,6 +81,7 @@ _LEDGERS = (
     ("An account holds {} dollars.", "In week {}, {} dollars are {}", ("paid in", "taken out"), "dollars", "in it"),
     ("A store has {} crates.", "On day {}, {} crates are {}", ("delivered", "shipped"), "crates", "in the store"),
 )
+_GOODS = ("notebooks", "pencils", "apples", "candles", "mugs", "plants", "postcards", "lamps", "scarves", "puzzles")
 
 
 def ledger(rng: Generator) -> Worked:
@@ -99,9 +98,6 @@ def ledger(rng: Generator) -> Worked:
     return " ".join(question), [*steps, f"Therefore {total} {noun} are {where} in the end."], str(total)
 
 
-_GOODS = ("notebooks", "pencils", "apples", "candles", "mugs", "plants", "postcards", "lamps", "scarves", "puzzles")
-
-
 def shopping(rng: Generator) -> Worked:
     goods = [str(name) for name in rng.permutation(_GOODS)[: whole(rng, 2, 7)]]
     counts, prices = [[whole(rng, 2, 9) for _ in goods] for _ in range(2)]
@@ -111,11 +107,9 @@ def shopping(rng: Generator) -> Worked:
     steps = [f"The {name} cost {n} * {price} = {n * price} dollars." for name, n, price in bill]
     total = counts[0] * prices[0]
     for name, n, price in bill[1:]:
-        after = total + n * price
-        steps.append(f"Adding the {name}, the bill comes to {total} + {n * price} = {after} dollars.")
-        total = after
-    discount = Fraction(total * percent, 100)
-    paid = total // 10 * 10 + 10
+        steps.append(f"Adding the {name}, the bill comes to {total} + {n * price} = {total + n * price} dollars.")
+        total += n * price
+    discount, paid = Fraction(total * percent, 100), total // 10 * 10 + 10
     change = paid - (total - discount)
     steps += [
         f"The discount is {total} * {percent}/100 = {discount} dollars.",
@@ -163,12 +157,11 @@ def fraction_sum(rng: Generator) -> Worked:
         steps.append(f"Adding the next one, {total}/{common} + {s}/{common} = {total + s}/{common}.")
         total += s
     answer, divisor = Fraction(total, common), gcd(total, common)
-    steps += [
-        f"The greatest common divisor of {total} and {common} is {divisor}, so {total}/{common} = {answer}.",
-        f"The sum is {answer}.",
-    ]
+    steps.append(
+        f"The greatest common divisor of {total} and {common} is {divisor}, so {total}/{common} = {answer}."
+    )
     terms = " + ".join(f"{n}/{d}" for n, d in fractions)
-    return f"Write {terms} as a single fraction in lowest terms.", steps, str(answer)
+    return f"Write {terms} as a single fraction in lowest terms.", [*steps, f"The sum is {answer}."], str(answer)
 
 
 def linear_equation(rng: Generator) -> Worked:
@@ -177,7 +170,7 @@ def linear_equation(rng: Generator) -> Worked:
     c += a * b + c == 0
     constant = a * b + c
     e = a * x + constant - d * x
-    left, right = f"{a}(x{plus(b)}){plus(c)}", f"{times(d, 'x')}{plus(e)}"
+    right = f"{times(d, 'x')}{plus(e)}"
     moved = f"Subtracting {d}x from" if d > 0 else f"Adding {-d}x to"
     then = f"Subtracting {constant} from" if constant > 0 else f"Adding {-constant} to"
     steps = [
@@ -194,7 +187,7 @@ def linear_equation(rng: Generator) -> Worked:
             f"The right side is {d} * {operand(x)}{plus(e)} = {d * x + e}.",
             "Both sides agree.",
         ]
-    return f"Solve {left} = {right} for x.", [*steps, f"The solution is x = {x}."], str(x)
+    return f"Solve {a}(x{plus(b)}){plus(c)} = {right} for x.", [*steps, f"The solution is x = {x}."], str(x)
 
 
 def linear_system(rng: Generator) -> Worked:
@@ -202,11 +195,10 @@ def linear_system(rng: Generator) -> Worked:
     a, b, c, d = (whole(rng, 2, 7) for _ in range(4))
     d += a * d == b * c
     e, f = a * x + b * y, c * x + d * y
-    ratio = b * c - a * d
     steps = [
         f"Multiplying the first equation by {c} gives {a * c}x + {b * c}y = {e * c}.",
         f"Multiplying the second equation by {a} gives {a * c}x + {a * d}y = {f * a}.",
-        f"Subtracting the second from the first leaves {times(ratio, 'y')} = {e * c - f * a}.",
+        f"Subtracting the second from the first leaves {times(b * c - a * d, 'y')} = {e * c - f * a}.",
         f"So y = {y}.",
         f"Putting y = {y} into the first equation gives {a}x + {b} * {operand(y)} = {e}.",
         f"Since {b} * {operand(y)} = {b * y}, this is {a}x = {e - b * y}.",
@@ -221,8 +213,7 @@ def quadratic(rng: Generator) -> Worked:
     low, gap = whole(rng, -25, 20), whole(rng, 1, 30)
     low -= (low == 0) + (low + gap == 0)
     low -= low == 0
-    high = low + gap
-    b, c = -(low + high), low * high
+    high, b, c = low + gap, -(low + low + gap), low * (low + gap)
     middle = f" {'+' if b > 0 else '-'} {times(abs(b), 'x')}" if b else ""
     polynomial = f"x^2{middle}{plus(c)}"
     steps = [
@@ -243,22 +234,21 @@ def recurrence(rng: Generator) -> Worked:
     factor = pick(rng, (1, 2, 3, -1, -2))
     length, shift = whole(rng, 5, 8 if abs(factor) > 1 else 19), whole(rng, 1, 9) * pick(rng, (1, -1))
     value = whole(rng, 1, 9)
-    rule = f"x_(n+1) = {factor} * x_n{plus(shift)}"
-    question = f"A sequence starts with x_1 = {value} and satisfies {rule} for n >= 1. Find x_{length}."
+    given = f"starts with x_1 = {value} and satisfies x_(n+1) = {factor} * x_n{plus(shift)}"
     steps = [f"The first term is x_1 = {value}."]
     for n in range(1, length):
         after = factor * value + shift
         steps.append(f"From x_{n} = {value} we get x_{n + 1} = {factor} * {operand(value)}{plus(shift)} = {after}.")
         value = after
-    return question, [*steps, f"Hence x_{length} = {value}."], str(value)
+    steps.append(f"Hence x_{length} = {value}.")
+    return f"A sequence {given} for n >= 1. Find x_{length}.", steps, str(value)
 
 
 def euclid(rng: Generator) -> Worked:
     small, large = 0, whole(rng, 2, 9)
     for _ in range(whole(rng, 3, 9)):
         small, large = large, large * pick(rng, (1, 1, 2, 3)) + small
-    if large == small:
-        large += small
+    large += small * (large == small)
     a, b = large, small
     steps = [f"We apply Euclid's algorithm to {a} and {b}."]
     while b:
@@ -279,10 +269,10 @@ def base_digits(rng: Generator) -> Worked:
     number = whole(rng, base**4, base**5 * (3 if base < 4 else 1))
     left, digits, steps = number, [], [f"We divide by {base} again and again and collect the remainders."]
     while left:
-        over, digit = divmod(left, base)
-        digits.insert(0, str(digit))
-        steps.append(f"{left} = {base} * {over} + {digit}, so the next digit from the right is {digit}.")
-        left = over
+        digit = str(left % base)
+        digits.insert(0, digit)
+        steps.append(f"{left} = {base} * {left // base} + {digit}, so the next digit from the right is {digit}.")
+        left //= base
     total = sum(map(int, digits))
     steps += [
         f"The quotient is now 0, so {number} is written {''.join(digits)} in base {base}.",
