@@ -12,12 +12,10 @@ import pytest
 from c2faith.dataset.algebra import equivalent, statements
 from c2faith.dataset.chains import load_chains
 from c2faith.dataset.edits import edit_type
-from c2faith.dataset.negate import flaw, make
-from c2faith.dataset.negate.claims import apply, is_claimed
-from c2faith.dataset.negate.formulas import math_edits
-from c2faith.dataset.negate.numbers import other_numbers
-from c2faith.dataset.negate.rules import TABLE6
-from c2faith.dataset.negate.wording import word_edits
+from c2faith.dataset.negate import flaw, make, rules
+from c2faith.dataset.negate.claims import Edit, apply, is_claimed
+from c2faith.dataset.negate.formulas import math_edits, other_numbers
+from c2faith.dataset.negate.rules import TABLE6, edits
 from c2faith.dataset.perturb import NoNegation, middle_region, replace_step
 from c2faith.judging import prompts
 from c2faith.judging.judges.base import Reply
@@ -148,7 +146,7 @@ def test_no_number_looks_odd():
 
 def test_articles_agree():
     steps = ("It is a positive number.", "It is an irrational number.", "So f has an even degree.")
-    words = [apply(step, [edit]) for step in steps for edit in word_edits(step) if edit.kind == "opposite"]
+    words = [apply(step, [edit]) for step in steps for edit in edits(step) if edit.kind == "opposite"]
     assert {"It is a rational number.", "It is a negative number.", "So f has an odd degree."} <= set(words)
 
 
@@ -156,6 +154,15 @@ def test_term_edits_by_hand():
     step = "So a_n=x*y+z."
     found = {apply(step, [edit]) for edit in math_edits(step) if edit.kind in ("term", "operator")}
     assert {"So a_n=x*y.", "So a_n=x+z.", "So a_n=x*y-z.", "So a_n=x+y+z.", "So a_n=x*y+z+1."} <= found
+
+
+def test_a_new_rule_is_a_function_and_its_row(monkeypatch):
+    def shout(step):
+        yield Edit(((len(step) - 1, len(step), "! (n^2)"),), "frame")
+
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, shout))
+    chain = Chain("c", "c", "jsonl", "?", ("Nothing to see here.",) * 5)
+    assert set(make("rules").negate(chain, 2, rng(0))) == {"Nothing to see here! (n^2)"}
 
 
 def test_a_double_denial_is_never_offered():
