@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from c2faith.judging import replies as journal
+from c2faith.judging import replies
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.judging.replies import Journal
 from c2faith.records import InputError
@@ -19,31 +19,36 @@ def query(item, key="k"):
     return Query(item, "detection", (("user", "?"),), "q", ("a", "b"), 1, key)
 
 
+def finished(path, asked):
+    return asked.key in replies.settled(replies.read(path))
+
+
 def test_a_reply_settles_its_item(tmp_path):
     path = tmp_path / "detection.jsonl"
     with Journal(path) as book:
-        assert not book.finished(query("a"))
+        assert not finished(path, query("a"))
         book.append(query("a"), Reply('{"score": 0}'))
-        assert book.finished(query("a"))
-        assert not book.finished(query("a", key="another prompt"))
-    with Journal(path) as book:
-        assert book.finished(query("a"))
+        assert finished(path, query("a"))
+        assert not finished(path, query("a", key="another prompt"))
+    with Journal(path):
+        assert finished(path, query("a"))
 
 
 def test_an_api_error_leaves_the_item_pending_and_counts_attempts(tmp_path):
     path = tmp_path / "detection.jsonl"
     with Journal(path) as book:
         book.append(query("a"), Reply(None, None, error="api_error"))
-        assert not book.finished(query("a"))
+        assert not finished(path, query("a"))
     with Journal(path) as book:
         row = book.append(query("a"), Reply("{}"))
-        assert (row["attempt"], book.finished(query("a"))) == (1, True)
+        assert (row["attempt"], finished(path, query("a"))) == (1, True)
 
 
 def test_a_due_second_sample_leaves_the_item_pending(tmp_path):
-    with Journal(tmp_path / "detection.jsonl") as book:
+    path = tmp_path / "detection.jsonl"
+    with Journal(path) as book:
         book.append(query("a"), Reply("", extra={"will_retry": True}))
-        assert not book.finished(query("a"))
+        assert not finished(path, query("a"))
 
 
 def test_a_torn_last_line_is_set_aside(tmp_path):
@@ -55,10 +60,10 @@ def test_a_torn_last_line_is_set_aside(tmp_path):
     first = whole.index(b"\n") + 1
     path.write_bytes(whole[:-5])
     with Journal(path) as book:
-        assert book.finished(query("a")) and not book.finished(query("b"))
+        assert finished(path, query("a")) and not finished(path, query("b"))
         book.append(query("b"), Reply("{}"))
     assert path.with_suffix(".torn").read_bytes() == whole[first:-5] + b"\n"
-    assert [row["item_id"] for row in journal.read(path)] == ["a", "b"]
+    assert [row["item_id"] for row in replies.read(path)] == ["a", "b"]
 
 
 def test_a_mangled_line_is_named(tmp_path):
@@ -87,11 +92,11 @@ def test_a_full_disk_keeps_what_was_finished(tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 100, hard))
             with pytest.raises(InputError, match="make room and run the same command"):
                 book.append(query("b"), Reply("y" * 1_000))
-            assert not book.finished(query("b"))
+            assert not finished(path, query("b"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
-    assert [row["item_id"] for row in journal.read(path)] == ["a"]
+    assert [row["item_id"] for row in replies.read(path)] == ["a"]
 
 
 def test_the_last_final_attempt_counts(tmp_path):
@@ -99,8 +104,8 @@ def test_the_last_final_attempt_counts(tmp_path):
     base = {"item_id": "a", "prompt_sha256": "k", "error": None, "extra": {}}
     rows = [{**base, "attempt": 0}, {**base, "attempt": 1, "error": "api_error"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert journal.is_final(journal.latest(path)[("a", "k")])
-    assert journal.latest(tmp_path / "none.jsonl") == {}
+    assert replies.is_final(replies.latest(replies.read(path))[("a", "k")])
+    assert replies.latest(replies.read(tmp_path / "none.jsonl")) == {}
 
 
 def test_rows_are_written_whole_and_forced_to_the_disk_at_checkpoints(tmp_path, monkeypatch):

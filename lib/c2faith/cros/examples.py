@@ -16,7 +16,8 @@ from c2faith.cros.reading import Written
 from c2faith.cros.rewards import WORST, score_rewards, verdict_rewards
 from c2faith.dataset import Dataset, negate, perturb
 from c2faith.dataset.chains import load_chains
-from c2faith.judging.tasks import Item, plan
+from c2faith.judging import tasks
+from c2faith.judging.tasks import Item
 from c2faith.records import Chain, CoverageItem, InputError, rng, sha256
 
 
@@ -71,7 +72,7 @@ def missing_before(row: CoverageItem | Item) -> tuple[int, ...]:
 def benchmark_examples(dataset: Dataset) -> list[Example]:
     """Every item of the three tasks, with its labels."""
     examples = []
-    for item in (item for task in ("detection", "localization", "coverage") for item in plan(dataset, task)):
+    for item in (item for task in ("detection", "localization", "coverage") for item in tasks.items(dataset, task)):
         group, target, missing = item.task, None, None
         if group == "coverage":
             missing = missing_before(item)

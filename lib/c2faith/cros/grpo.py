@@ -13,9 +13,10 @@ from typing import Any
 
 from c2faith.cros.rewards import TRL_REWARDS
 from c2faith.dataset import Dataset
+from c2faith.judging import tasks as judging_tasks
 from c2faith.judging.judges import local_model
-from c2faith.judging.references import retention
-from c2faith.judging.tasks import Item, plan
+from c2faith.judging.tasks import Item
+from c2faith.judging.verdict_frames import retention
 from c2faith.records import InputError, rng
 
 TASKS = ("detection", "localization", "coverage")
@@ -26,27 +27,16 @@ def prompts(
 ) -> list[dict[str, Any]]:
     """One row a prompt, as TRL wants them: the benchmark's own messages, with the labels as columns.
 
-    Parameters
-    ----------
-    questions : set of str
-        The problems to train on.
-    tasks : sequence of str
-        Faulty and clean items of detection and localization are as many; of coverage all levels are taken.
-
-    Returns
-    -------
-    list of dict
-        `prompt` (messages), `task`, `n_steps`, `truth`, `target`, `reference`; in seeded order.
+    Of detection and localization as many faulty as clean items are taken, of coverage all levels; in seeded order.
     """
-    removed = {row.item_id: row.removed for row in dataset.coverage}
     chains = {chain.chain_id: chain for chain in dataset.chains}
     rows = []
     for task in tasks:
-        items = [item for item in plan(dataset, task) if item.question in questions]
+        items = [item for item in judging_tasks.items(dataset, task) if item.question in questions]
         for item in _half_clean(items, seed) if task != "coverage" else items:
             known = {"truth": None, "target": None, "reference": None}
             if task == "coverage":
-                known["reference"] = retention(chains[item.chain_id], removed[item.item_id])
+                known["reference"] = retention(chains[item.chain_id], item.removed)
             else:
                 known |= {name: int(item.labels[name]) for name in known.keys() & item.labels.keys()}
             messages = [{"role": role, "content": content} for role, content in item.query("").messages]
@@ -57,7 +47,6 @@ def prompts(
 
 
 def _half_clean(items: Sequence[Item], seed: int) -> list[Item]:
-    """As many clean items as faulty ones."""
     clean = [item for item in items if item.labels.get("truth", item.labels["target"] < 0)]
     faulty = [item for item in items if item not in clean]
     keep = min(len(clean), len(faulty))
@@ -85,23 +74,18 @@ def train_grpo(
 
     An interrupted run goes on from its last checkpoint in `folder`.
 
+    Returns TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
+
     Parameters
     ----------
-    model : str
-        As `local_model.load` takes it; it needs a chat template.
-    rows : sequence of mapping
+    rows
         What `prompts` gives.
-    generations : int
+    generations
         Replies sampled for a prompt: the group.
-    beta : float
+    beta
         Weight of the divergence from the model that training began with.
-    lora : bool
+    lora
         Train an adapter and merge it at the end; else the whole model.
-
-    Returns
-    -------
-    list of dict
-        TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
     """
     import torch
     from datasets import Dataset as Rows

@@ -94,26 +94,12 @@ class StepHead(nn.Module):
 
 @dataclass(frozen=True)
 class Reading:
-    """What a head says of one chain.
+    """What a head says of one chain, of whose `n_steps` the first n_seen fitted into the context."""
 
-    Attributes
-    ----------
-    hazards : ndarray, shape (n_seen,)
-        P(this step is the first that does not follow | no earlier one is).
-    verdicts : ndarray, shape (n_seen + 1,)
-        Probabilities of the localization verdicts, the last entry of −1.
-    scores : ndarray, shape (5,)
-        Probabilities of the coverage scores.
-    coverage : float
-        4·n / (n + expected missing steps), in (0, 4].
-    n_steps : int
-        Steps of the chain, of which the first n_seen fitted into the context.
-    """
-
-    hazards: np.ndarray
-    verdicts: np.ndarray
-    scores: np.ndarray
-    coverage: float
+    hazards: np.ndarray  # (n_seen,): P(this step is the first that does not follow | no earlier one is)
+    verdicts: np.ndarray  # (n_seen + 1,): probabilities of the localization verdicts, the last entry of −1
+    scores: np.ndarray  # (5,): probabilities of the coverage scores
+    coverage: float  # 4·n / (n + expected missing steps), in (0, 4]
     n_steps: int
 
     @property
@@ -202,11 +188,11 @@ def best_threshold(clean: np.ndarray, faulty: np.ndarray, found: np.ndarray, *, 
 
     Parameters
     ----------
-    clean, faulty : ndarray
+    clean, faulty
         The values of clean and of faulty chains (or steps), in [0, 1].
-    found : ndarray of bool
+    found
         Whether a faulty one below the threshold is then judged right (its worst step is the true one).
-    harmonic : bool
+    harmonic
         Maximize the harmonic mean of both accuracies, which is ProcessBench's F1; else their mean.
 
     >>> best_threshold(np.array([0.6, 0.9]), np.array([0.1, 0.4]), np.array([True, True]), harmonic=True)

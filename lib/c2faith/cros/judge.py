@@ -18,8 +18,8 @@ from c2faith import paths
 from c2faith.cros.examples import fold_of
 from c2faith.cros.heads import Reading, TrainedHead
 from c2faith.cros.reading import Encoder, FeatureStore, Written, identity
-from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import InputError, Task, read_json, sha256, sha256_file, write_json
+from c2faith.judging.judges.base import Query, Reply, refuse_unknown
+from c2faith.records import InputError, read_json, sha256, sha256_file, write_json
 
 CONFIG, ADAPTER = "config.json", "adapter"
 CHUNK = 512  # queries whose features are gathered at once
@@ -32,7 +32,8 @@ class CrosJudge:
     `model` says where the encoder lies on this machine, if not where the configuration says.
     """
 
-    tasks: tuple[Task, ...] = ("detection", "localization", "coverage")
+    kind = "a trained judge"
+    tasks: tuple[str, ...] = ("detection", "localization", "coverage")
 
     def __init__(self, judge_id: str, folder: Path, *, model: str | None = None, device: str = "cpu") -> None:
         self.judge_id, self.folder, self.device = judge_id, folder, device
@@ -41,6 +42,11 @@ class CrosJudge:
         self.known = read_json(folder / CONFIG)
         self.model = model or self.known["encoder"]["model"]
         self._head_files = [folder / f"head-{fold}.safetensors" for fold in range(self.known["folds"])]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The tasks that show it the problem, which chooses its head."""
+        return tuple(_ANSWERS)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -159,9 +165,8 @@ def save(folder: Path, heads: Sequence[TrainedHead], encoder: Encoder, config: M
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> CrosJudge:
     """The judge of a YAML in `data/judges`; `model` is a run that has trained heads, or their folder."""
+    refuse_unknown(config, CrosJudge.kind, edge, ("model", "device"))
     parameters = config.get("parameters") or {}
-    if unknown := sorted({*parameters, *edge} - {"model", "device"}):
-        raise InputError(f"judge {config['judge_id']}: a trained judge has no {unknown[0]!r}")
     return CrosJudge(config["judge_id"], trained_folder(config["model"]), **parameters)
 
 

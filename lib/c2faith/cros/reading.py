@@ -1,8 +1,5 @@
-"""What the judge reads a chain with: any causal language model of transformers, token by token, once.
-
-`Encoder.read` runs a frozen model over many chains in the order of their tokens: what chains have in common (a
-clean chain, its perturbed twins, its shortened forms) is read once and kept in the attention cache. `pool` makes
-one row of features a step of it, and a `FeatureStore` keeps these on disk under the model's and the chain's hash.
+"""What a causal language model makes of a chain: an `Encoder` reads its tokens, `pool` makes a row of features of
+each step, and a `FeatureStore` keeps these on disk under the model's and the chain's hash.
 """
 
 from __future__ import annotations
@@ -20,13 +17,13 @@ import orjson
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from c2faith.judging.judges import local_model
 from c2faith.records import InputError, replacing, sha256
 
 Written = tuple[str, tuple[str, ...]]  # a question and the steps of a solution
-POOLS = ("last", "mean", "peak")
 SCALARS = (
     "surprisal_mean",
     "surprisal_max",
@@ -85,7 +82,7 @@ class Encoder:
         dtype: str = "float32",
         adapter: str | None = None,
     ) -> None:
-        loaded = local_model.load(model, dtype=dtype, device=device)
+        loaded = local_model.load(model, dtype=dtype, device=device, adapter=adapter)
         self.model, self.network, self.tokenizer = model, loaded.model, loaded.tokenizer
         rows = self.network.get_input_embeddings().num_embeddings
         if len(self.tokenizer) > rows:
@@ -97,10 +94,6 @@ class Encoder:
         self.layers = tuple(max(1, round(share * depth)) for share in layers)
         self.max_tokens = min(max_tokens, loaded.context)
         self.settings = {"model": model, "layers": list(layers), "max_tokens": max_tokens, "dtype": dtype}
-        if adapter:
-            from peft import PeftModel
-
-            self.network = PeftModel.from_pretrained(self.network, adapter).to(device).eval()
         adapted = local_model.content_hash(Path(adapter)) if adapter else None
         self.key = sha256([identity(model), self.layers, self.max_tokens, dtype, adapted])
 
@@ -140,9 +133,7 @@ class Encoder:
 
         Rows are padded on the right, which a causal model never looks at, so that no mask is needed.
         """
-        ids = torch.zeros(len(layouts), max(len(layout.ids) for layout in layouts), dtype=torch.long)
-        for row, layout in zip(ids, layouts, strict=True):
-            row[: len(layout.ids)] = torch.tensor(layout.ids)
+        ids = pad_sequence([torch.tensor(layout.ids) for layout in layouts], batch_first=True)
         ids = ids.to(self.network.device)
         output = self.network(ids, use_cache=False, output_hidden_states=True)
         hidden = torch.stack([output.hidden_states[layer] for layer in self.layers], 2)
@@ -155,7 +146,10 @@ class Encoder:
 
     @torch.inference_mode()
     def read(self, layouts: Sequence[Layout]) -> Iterator[tuple[int, TokenReading]]:
-        """(index, reading) of every chain, one by one, in the order in which shared beginnings save most."""
+        """(index, reading) of every chain, one by one, in the order of their tokens.
+
+        So what neighbours have in common (a clean chain, its perturbed twins, its shortened forms) is read once.
+        """
         past, cache, reading = (), None, None
         for index in sorted(range(len(layouts)), key=lambda i: layouts[i].ids):
             ids = layouts[index].ids
@@ -195,15 +189,10 @@ def _predictions(logits: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class StepFeatures:
-    """One chain as the heads see it.
+    """One chain as the heads see it; steps from `n_seen` on did not fit into the context."""
 
-    `states` are the model's at each step's last token, their mean, and at its most unexpected token; `scalars`
-    are surprisal, entropy and surprisal in excess of entropy in nats, counts, and the share of the step's numbers
-    that occurred before. Steps from `n_seen` on did not fit into the context.
-    """
-
-    states: Tensor  # (n_seen, layers, pools, width)
-    scalars: Tensor  # (n_seen, len(SCALARS))
+    states: Tensor  # (n_seen, layers, 3, width): at a step's last token, their mean, at its most unexpected token
+    scalars: Tensor  # (n_seen, len(SCALARS)): in nats, log counts, and the share of numbers that occurred before
     n_steps: int
 
     @property
@@ -217,12 +206,11 @@ def pool(reading: TokenReading, layout: Layout, chain: Written, tokens: Sequence
     digits = torch.tensor([any(map(str.isdigit, token)) for token in tokens], device=device)
     known = set(_NUMBER.findall(chain[0]))
     _, n_layers, width = reading.states.shape
-    states = [reading.states.new_zeros(0, n_layers, len(POOLS), width)]
+    states = [reading.states.new_zeros(0, n_layers, 3, width)]
     scalars = [reading.surprisal.new_zeros(0, len(SCALARS))]
     for text, start, stop in zip(chain[1], layout.starts, layout.starts[1:], strict=False):
-        inside, surprisal, entropy = (
-            part[start:stop] for part in (reading.states, reading.surprisal, reading.entropy)
-        )
+        inside = reading.states[start:stop]
+        surprisal, entropy = reading.surprisal[start:stop], reading.entropy[start:stop]
         strangest = (surprisal - entropy).argmax()
         states.append(torch.stack([inside[-1], inside.mean(0), inside[strangest]], 1)[None])
         numbers = set(_NUMBER.findall(text))
@@ -256,8 +244,7 @@ class FeatureStore:
         path = self.folder / "index.jsonl"
         for line in path.read_bytes().splitlines() if path.exists() else ():
             with suppress(orjson.JSONDecodeError):  # a line that a killed run left unfinished
-                name, *beginnings = orjson.loads(line)
-                self._know(name, beginnings)
+                self._know(*orjson.loads(line))
 
     def get(self, chains: Sequence[Written], label: str = "reading chains") -> list[StepFeatures]:
         """Features of every chain; those not on disk are read now, and each is kept as soon as it is there."""
@@ -294,9 +281,9 @@ class FeatureStore:
             np.savez(file, states=states.numpy(), scalars=scalars.numpy())
         with (self.folder / "index.jsonl").open("ab") as file:
             file.write(orjson.dumps([beginnings[-1], *beginnings]) + b"\n")
-        self._know(beginnings[-1], beginnings)
+        self._know(beginnings[-1], *beginnings)
 
-    def _know(self, name: str, beginnings: Sequence[str]) -> None:
+    def _know(self, name: str, *beginnings: str) -> None:
         for n_steps, key in enumerate(beginnings, 1):
             self.index.setdefault(key, (name, n_steps))
 

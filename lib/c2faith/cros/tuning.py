@@ -55,19 +55,11 @@ def tune(
     rank: int = 16,
     accelerator: Any = None,
 ) -> tuple[TrainedHead, Run]:
-    """Train encoder and head together and leave both at their best.
+    """Train encoder and head together and leave both at their best, with thresholds chosen anew.
 
-    Parameters
-    ----------
-    encoder : Encoder
-        Changed in place; with ``lora`` its network gets an adapter, which is saved to ``folder/adapter``, with
-        ``full`` the whole model is saved to ``folder/model``.
-    trained : TrainedHead
-        What was trained on the frozen encoder; its thresholds are chosen anew.
-    recipe : Recipe
-        `batch_size` chains are read at once.
-    folder : Path
-        Also keeps the checkpoint from which an interrupted run goes on.
+    The encoder is changed in place: with ``lora`` its network gets an adapter, which is saved to
+    ``folder/adapter``, with ``full`` the whole model is saved to ``folder/model``. An interrupted run goes on from
+    the checkpoint in `folder`. `trained` is what was trained on the frozen encoder.
     """
     if mode == "lora":
         from peft import get_peft_model

@@ -1,155 +1,191 @@
-"""Plan → journal: put to a judge what it has not answered yet, and write down every attempt.
+"""A run's judging from end to end: what a judge has not answered is forecast, asked and journaled.
 
 The same command resumes: finished items are never asked again, pending ones are, and tokens and cost add up.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from c2faith.judging import replies as journal
+from c2faith import dataset, paths
+from c2faith.judging import judges, replies, tasks
+from c2faith.judging.judges import pricing
 from c2faith.judging.judges.base import Judge, Query
 from c2faith.progress import Progress
-from c2faith.records import InputError, Task, read_json, write_json
+from c2faith.records import InputError, sha256
 
 
 @dataclass
 class Tally:
     """What a judge's run on one task has taken so far, over all resumes."""
 
-    items: int = 0
+    items: int
     finished: int = 0
     calls: int = 0
     errors: int = 0
     dollars: float = 0.0
-    usage: dict[str, int] = field(default_factory=dict)
+    usage: Counter[str] = field(default_factory=Counter)
 
     @property
     def pending(self) -> int:
         return self.items - self.finished
 
-    def add(self, row: Mapping[str, Any], price: Callable[[Mapping[str, int]], float]) -> None:
-        """Count one journal row."""
-        self.calls += 1
-        self.errors += row.get("error") == "api_error"
-        for name, count in (row.get("usage") or {}).items():
-            self.usage[name] = self.usage.get(name, 0) + count
-        self.dollars += price(row.get("usage") or {})
 
-
-def reply_path(folder: Path, judge_id: str, task: Task) -> Path:
-    """Where a run's folder keeps the journal of a judge and task."""
-    return folder / "replies" / judge_id / f"{task}.jsonl"
-
-
-def judge(
-    judge: Judge,
-    queries: Sequence[Query],
-    folder: Path,
+def ask_run(
+    run: str,
+    name: str,
+    asked: Sequence[str] = (),
     *,
+    part: str = "",
     max_cost: float | None = None,
-) -> Tally:
-    """Ask a judge the queries of one task that are not finished in the run's folder.
+    batch: bool = False,
+    announce: Callable[[str], None] = print,
+    **edge: Any,
+) -> dict[str, Tally]:
+    """Ask one judge everything of a run that it has not answered; a tally by task.
 
     Parameters
     ----------
-    judge : Judge
-    queries : sequence of Query
-        All planned queries of one task.
-    folder : Path
-        The run's folder; replies are appended to ``replies/<judge_id>/<task>.jsonl`` under it.
-    max_cost : float, optional
-        Dollars, over all resumes of this task; the judge stops before they are passed.
+    name, edge
+        The judge, and its endpoint, connections and the like (see `judges.make`).
+    asked
+        Tasks; those of the judge if empty.
+    part
+        A shard such as ``3/8``: only its items are asked.
+    max_cost
+        Dollars over all tasks and resumes.
+    batch
+        Through the provider's Batch API.
+    announce
+        Takes what is to be known beforehand: items that cannot be asked, the forecast of what costs money.
+    """
+    if max_cost is not None and not 0 <= max_cost < math.inf:
+        raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
+    folder = paths.run_dir(run)
+    judge = judges.make(name, batch=folder if batch else None, **edge)
+    asked = tuple(asked or judge.tasks)
+    refuse_unanswered(judge, asked)
+    rows, recorded, tallies, pending = dataset.of_run(run), {}, {}, []
+    queries: dict[Path, list[Query]] = {}
+    for task in asked:
+        if line := tasks.left_out(rows, task):
+            announce(line)
+        whole = [item.query(judge.fingerprint) for item in tasks.items(rows, task)]
+        frozen = replies.journal_path(paths.frozen_dir(run), judge.judge_id, task)
+        known = replies.settled(replies.read(frozen))
+        left = [query for query in whole if query.key not in known]
+        path = replies.journal_path(folder, judge.judge_id, task)
+        queries[path], recorded[path] = shard(left, part), len(whole) - len(left)
+        tallies[path], missing = _standing(judge, path, queries[path])
+        pending += missing
+    if hasattr(judge, "prices"):
+        announce(f"{judge.judge_id}: {pricing.forecast(pending, judge.model, judge.prices, batch=batch).line()}")
+    if pending:
+        replies.pin(judge, folder)
+    # Batches take hours: those of all tasks are submitted before the first is waited for.
+    unfinished = [path for path, tally in tallies.items() if tally.pending]
+    for group in [unfinished] if batch and unfinished else [[path] for path in unfinished]:
+        elsewhere = sum(tally.dollars for path, tally in tallies.items() if path not in group)
+        limit = None if max_cost is None else max_cost - elsewhere
+        tallies |= ask_into(judge, {path: queries[path] for path in group}, max_cost=limit)
+    for path, tally in tallies.items():
+        tally.items += recorded[path]
+        tally.finished += recorded[path]
+    return {path.stem: tally for path, tally in tallies.items()}
 
-    Returns
-    -------
-    Tally
+
+def ask(judge: Judge, queries: Sequence[Query], folder: Path, *, max_cost: float | None = None) -> dict[str, Tally]:
+    """Ask a judge the queries of one task or several that are not finished in a run's folder; a tally by task.
+
+    Parameters
+    ----------
+    max_cost
+        Dollars, over all resumes of these tasks; the judge stops before they are passed.
 
     Raises
     ------
     InputError
-        If the judge was recorded with other parameters, the journal is held by another process, the disk is
-        full, or the endpoint refuses for good (wrong key, no quota, no such model).
+        If the judge was recorded with other parameters, a journal is held by another process, the disk is full, or
+        the endpoint refuses for good (wrong key, no quota, no such model).
     """
-    if not queries:
-        return Tally()
-    (tally,) = judge_tasks(judge, {queries[0].task: queries}, folder, max_cost=max_cost).values()
-    return tally
+    replies.pin(judge, folder)
+    asked: dict[Path, list[Query]] = {}
+    for query in queries:
+        asked.setdefault(replies.journal_path(folder, judge.judge_id, query.task), []).append(query)
+    return {path.stem: tally for path, tally in ask_into(judge, asked, max_cost=max_cost).items()}
 
 
-def judge_tasks(
-    judge: Judge,
-    asked: Mapping[Task, Sequence[Query]],
-    folder: Path,
-    *,
-    max_cost: float | None = None,
-) -> dict[Task, Tally]:
-    """As `judge`, the queries of several tasks in one go; `max_cost` holds for all of them together."""
-    tallies = {task: Tally(items=len(queries)) for task, queries in asked.items()}
-    price = getattr(judge, "price", _free)
-    pin(judge, folder / "replies" / judge.judge_id)
+def ask_into(
+    judge: Judge, asked: Mapping[Path, Sequence[Query]], *, max_cost: float | None = None
+) -> dict[Path, Tally]:
+    """As `ask`, into journals of any place, one a task; nothing is pinned."""
     with ExitStack() as stack:
-        books: dict[Task, journal.Journal] = {}
-        pending: list[Query] = []
-        for task, queries in asked.items():
-            books[task] = stack.enter_context(journal.Journal(reply_path(folder, judge.judge_id, task)))
-            for row in journal.read(books[task].path):
-                tallies[task].add(row, price)
-            left = [query for query in queries if not books[task].finished(query)]
-            tallies[task].finished = len(queries) - len(left)
-            pending += left
-        if not pending:
-            return tallies
-        paid = sum(tally.dollars for tally in tallies.values())
-        if max_cost is not None:
+        books = {path: stack.enter_context(replies.Journal(path)) for path in asked}
+        before = {path: _standing(judge, path, queries) for path, queries in asked.items()}
+        place = {query.task: books[path] for path, (_, left) in before.items() for query in left}
+        pending = [query for _, left in before.values() for query in left]
+        paid = sum(tally.dollars for tally, _ in before.values())
+        if pending and max_cost is not None:
             if not hasattr(judge, "limit_spending"):
                 raise InputError(f"MAX_COST={max_cost}: judge {judge.judge_id} has no prices to count with")
             judge.limit_spending(max_cost - paid)
-        total = sum(tally.items for tally in tallies.values())
-        label, status = f"{judge.judge_id} {'+'.join(asked)}", getattr(judge, "status", str)
+        label, total = f"{judge.judge_id} {'+'.join(path.stem for path in asked)}", sum(map(len, asked.values()))
+        status = getattr(judge, "status", str)
         with Progress(label, total, total - len(pending), status=status) as progress:
             progress.dollars = paid
-            for query, reply in judge.replies(pending):
-                row = books[query.task].append(query, reply)
-                tallies[query.task].add(row, price)
-                if journal.is_final(row):
-                    tallies[query.task].finished += 1
-                    progress.advance(sum(tally.dollars for tally in tallies.values()))
-    return tallies
+            for query, reply in judge.replies(pending) if pending else ():
+                row = place[query.task].append(query, reply)
+                paid += _price(judge, row)
+                if replies.is_final(row):
+                    progress.advance(paid)
+        return {path: _standing(judge, path, queries)[0] for path, queries in asked.items()}
 
 
-def dollars(judge: Judge, folder: Path, task: Task) -> float:
-    """What a judge's journal of a task has cost so far."""
-    price = getattr(judge, "price", _free)
-    return sum(price(row.get("usage") or {}) for row in journal.read(reply_path(folder, judge.judge_id, task)))
+def refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
+    """An `InputError` if there is no such task, or the judge is of a kind that does not answer one of them."""
+    known = getattr(judge, "answers", None)
+    for task in asked:
+        if tasks.get(task).name not in (known or asked):
+            whole = [name for name in known if tasks.get(name).ablates not in known]
+            raise InputError(f"judge {judge.judge_id}: {judge.kind} answers {', '.join(whole)}, not {task}")
 
 
-def pin(judge: Judge, folder: Path) -> None:
-    """Write down what a judge is beside its replies, or refuse to mix them with those of another one."""
-    path = folder / "judge.json"
-    if path.exists():
-        known = read_pin(folder)
-        if known["fingerprint"] != judge.fingerprint:
-            raise InputError(
-                f"{path}: {judge.judge_id} was recorded with another model or other parameters; "
-                "give the changed judge another name, or move the folder away"
-            )
-        return
-    config = getattr(judge, "config", {"judge_id": judge.judge_id})
-    write_json(path, {**config, "judge_id": judge.judge_id, "fingerprint": judge.fingerprint})
+def shard(queries: Sequence[Query], part: str) -> list[Query]:
+    """The queries of one part of a run, ``k/n`` with 1 ≤ k ≤ n; all if empty.
+
+    An item's part depends on its id alone, so it is the same on every machine and whatever else is asked; the
+    journals of disjoint parts merge by concatenation.
+    """
+    if not part:
+        return list(queries)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part)
+    k, n = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= k <= n:
+        raise InputError(f"SHARD={part}: a shard is k/n with k from 1 to n, e.g. 3/8")
+    return [query for query in queries if int(sha256(query.item_id)[:16], 16) % n == k - 1]
 
 
-def read_pin(folder: Path) -> dict[str, Any]:
-    """The `judge.json` beside a judge's replies."""
-    pinned = read_json(folder / "judge.json")
-    if not isinstance(pinned, dict) or not {"judge_id", "fingerprint"} <= pinned.keys():
-        raise InputError(f"{folder / 'judge.json'}: no judge (judge_id and fingerprint are required)")
-    return pinned
+def _price(judge: Judge, row: Mapping[str, Any]) -> float:
+    return judge.price(row.get("usage") or {}) if hasattr(judge, "price") else 0.0
 
 
-def _free(usage: Mapping[str, int]) -> float:
-    return 0.0
+def _standing(judge: Judge, path: Path, queries: Sequence[Query]) -> tuple[Tally, list[Query]]:
+    """What a journal's calls have taken, and the queries that none of them settles."""
+    tally, settled = Tally(items=len(queries)), set()
+    for row in replies.read(path):
+        tally.calls += 1
+        tally.errors += row.get("error") == "api_error"
+        tally.dollars += _price(judge, row)
+        tally.usage.update(row.get("usage") or {})
+        if replies.is_final(row):
+            settled.add(replies.key(row))
+    left = [query for query in queries if query.key not in settled]
+    tally.finished = len(queries) - len(left)
+    return tally, left

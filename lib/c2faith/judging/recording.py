@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Iterable, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from c2faith import dataset, paths
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
-from c2faith.judging.tasks import plan
-from c2faith.judging.verdict_frames import SCORED
+from c2faith.judging import replies, tasks
 from c2faith.records import InputError, dump, read_json, sha256_file, write_bytes, write_json
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
 TRAINED = (
-    "config.json",
-    "figures.json",
-    "log.jsonl",
-    "head-*.safetensors",
-    "adapter/*.json",
-    "adapter/*.safetensors",
+    *("config.json", "figures.json", "log.jsonl"),
+    *("head-*.safetensors", "adapter/*.json", "adapter/*.safetensors"),
 )
 
 
@@ -39,34 +32,32 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     InputError
         If a judge has items pending, is recorded with all its tasks already, or was another one then.
     """
-    source, target = paths.run_dir(run), paths.frozen_dir(run)
+    target, source = replies.folders(run)
     rows = dataset.of_run(run)
     if (source / "manifest.json").exists() and dataset.read(source).manifest["files"] != rows.manifest["files"]:
         raise InputError(f"{target}: holds replies to another dataset; record this one under another RUN")
-    chosen = judges or sorted(path.parent.name for path in source.glob("replies/*/judge.json"))
+    chosen = judges or sorted({path.parent.name for path in source.glob("replies/*/*.jsonl")})
     record = read_json(target / "record.json") if (target / "record.json").exists() else {}
     # All judges are looked through before anything is written.
-    new = {paths.judge_name(judge_id): _to_record(rows, run, judge_id, record.get(judge_id)) for judge_id in chosen}
+    new = {judge: _to_record(rows, run, paths.judge_name(judge), record.get(judge)) for judge in chosen}
     written = []
-    for judge_id, journals in new.items():
-        kept, known, files = target / "replies" / judge_id, record.get(judge_id), {}
-        for name, replies in journals.items():
-            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in replies))
-            files[name] = sha256_file(kept / name)
+    for judge, journals in new.items():
+        kept, pinned = replies.judge_folder(target, judge), replies.read_pin(replies.judge_folder(source, judge))
+        for name, found in journals.items():
+            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in found))
             written.append(kept / name)
-        pinned = judging.read_pin(source / "replies" / judge_id)
-        command = _command(run, judge_id, files)
-        made = {"command": command, "versions": _versions(), "processor": platform.machine()}
+        files = {name: sha256_file(kept / name) for name in journals}
+        made = {"command": _command(run, judge, files), "versions": _versions(), "processor": platform.machine()}
         if pinned.get("provider") == "cros":
             copies = _copy_trained(source / "cros", target / "cros")
             made["trained"] = {str(copy.relative_to(target / "cros")): sha256_file(copy) for copy in copies}
             written += copies
-        if known:
+        if known := record.get(judge):
             known["added"] = [*known.get("added", []), {**made, "files": sorted(files)}]
             known["files"] |= files
         else:
             write_json(kept / "judge.json", pinned)
-            record[judge_id] = {**made, "files": files}
+            record[judge] = {**made, "files": files}
     if not dataset.is_recorded(target):
         written += dataset.write(rows, target, packed=True)
     write_json(target / "record.json", record)
@@ -74,51 +65,44 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
 
 
 def _to_record(
-    rows: dataset.Dataset, run: str, judge_id: str, known: dict[str, Any] | None
-) -> dict[str, list[dict[str, Any]]]:
+    rows: dataset.Dataset, run: str, judge: str, known: dict[str, Any] | None
+) -> dict[str, list[replies.Row]]:
     """The rows of a judge's journals that are not recorded yet, by file name, if all of them can be."""
-    folder, target = paths.run_dir(run) / "replies" / judge_id, paths.frozen_dir(run)
-    pinned = judging.read_pin(folder)
-    names = [
-        path.name for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]
-    ]
-    if known and not names:
-        raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
-    if known and judging.read_pin(target / "replies" / judge_id)["fingerprint"] != pinned["fingerprint"]:
-        raise InputError(f"{target}: {judge_id} was recorded as another model; give this one another name")
-    found = {}
-    for name in names:
-        task = name.removesuffix(".jsonl")
-        settled = {key for key, row in journal.latest(folder / name).items() if journal.is_final(row)}
-        items = [item.query(pinned["fingerprint"]) for item in plan(rows, task)]
-        if pending := sum((query.item_id, query.prompt_sha256) not in settled for query in items):
+    target, folder = (replies.judge_folder(place, judge) for place in replies.folders(run))
+    fingerprint = replies.read_pin(folder)["fingerprint"]
+    found = {path.name: list(replies.read(path)) for path in sorted(folder.glob("*.jsonl"))}
+    new = {name: kept for name, kept in found.items() if kept and name not in (known or {}).get("files", ())}
+    if not new:
+        why = "is recorded already, and records are never rewritten" if known else "has no replies to record"
+        raise InputError(f"{paths.frozen_dir(run)}: {judge} {why}")
+    if known and replies.read_pin(target)["fingerprint"] != fingerprint:
+        raise InputError(
+            f"{paths.frozen_dir(run)}: {judge} was recorded as another model; give this one another name"
+        )
+    for name, kept in new.items():
+        settled = replies.settled(kept)
+        items = tasks.items(rows, name.removesuffix(".jsonl"))
+        if pending := sum(item.query(fingerprint).key not in settled for item in items):
             raise InputError(f"{folder / name}: {pending} items are pending; finish the run before recording it")
-        found[name] = list(journal.read(folder / name))
-    return found
+    return new
 
 
 def _copy_trained(source: Path, target: Path) -> list[Path]:
     """A trained judge's heads, settings and log, unless they are recorded already."""
     files = [path for pattern in TRAINED for path in sorted(source.glob(pattern))]
-    if target.exists() or not files:
-        return []
-    for path in files:
-        write_bytes(target / path.relative_to(source), path.read_bytes())
-    return [target / path.relative_to(source) for path in files]
+    copies = [target / path.relative_to(source) for path in files if not target.exists()]
+    for path, copy in zip(files, copies, strict=False):
+        write_bytes(copy, path.read_bytes())
+    return copies
 
 
 def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
     """What makes these replies again; tasks are named where some are asked on request only."""
-    tasks = [name.removesuffix(".jsonl") for name in files]
-    named = "" if set(tasks) <= set(SCORED) else f" TASKS={','.join(tasks)}"
+    asked = [name.removesuffix(".jsonl") for name in files]
+    named = "" if set(asked) <= set(tasks.default()) else f" TASKS={','.join(asked)}"
     return f"make judge RUN={run} JUDGE={judge_id}{named}"
 
 
 def _versions() -> dict[str, str]:
-    found = {}
-    for name in VERSIONED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    found = {package.name: package.version for package in distributions() if package.name in VERSIONED}
     return {"python": platform.python_version(), **found}

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from c2faith.records import Task
+from c2faith.records import InputError
+
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """One item as a judge gets it.
 
-    Attributes
-    ----------
-    item_id : str
-        Names the item within its task.
-    task : str
-        ``detection``, ``localization``, ``coverage`` or ``reference``; on request ``step_only`` or ``shuffled``.
-    messages : tuple of (role, content)
-        The rendered prompt: all that a language model sees.
-    question, steps, target
-        The same, unrendered, for judges that compute instead of reading; what a task hides is not in them either.
-        `target` is the index of the step in question for detection and its ablations (steps after it are not part
-        of the query) and None otherwise: it never carries the answer.
-    n_steps : int
-        How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1.
-    prompt_sha256 : str
-        Hash of the judge's fingerprint and the messages: with the item it is the reply's key, so a changed
-        prompt, model or parameter is another key.
+    `messages` are (role, content) pairs: all that a language model sees. `question`, `steps` and `target` are the
+    same, unrendered, for judges that compute; what a task hides is not in them either. `target` is the index of the
+    step in question for detection and its ablations (later steps are not part of the query), else None: it never
+    carries the answer. `prompt_sha256` is the hash of the judge's fingerprint and the messages: a changed prompt,
+    model or parameter is another `key`.
     """
 
     item_id: str
-    task: Task
+    task: str
     messages: tuple[tuple[str, str], ...]
     question: str
     steps: tuple[str, ...]
@@ -42,7 +32,13 @@ class Query:
 
     @property
     def n_steps(self) -> int:
+        """How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1."""
         return len(self.steps)
+
+    @property
+    def key(self) -> Key:
+        """What a reply is found under."""
+        return self.item_id, self.prompt_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +62,14 @@ class Reply:
 
 
 class Judge(Protocol):
-    """A model with its prompt, sampling and parser, pinned by a fingerprint."""
+    """A model with its prompt, sampling and parser.
+
+    A judge that cannot answer every task has ``answers``, the names of those that it can, and ``kind``, words for
+    what it is. One that costs money has ``prices``, ``price`` and ``limit_spending``.
+    """
 
     judge_id: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[str, ...]  # what it is asked where no task is named
     config: Mapping[str, Any]  # its description, put down beside its replies
 
     @property
@@ -78,3 +78,11 @@ class Judge(Protocol):
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer queries in any order, each as soon as it is there, so that the journal loses little."""
+
+
+def refuse_unknown(
+    config: Mapping[str, Any], kind: str, edge: Collection[str], known: Collection[str] = ()
+) -> None:
+    """An `InputError` for a parameter of a judge's description, or anything at the edge, that its kind has not."""
+    if unknown := sorted({*(config.get("parameters") or {}), *edge} - {*known}):
+        raise InputError(f"judge {config['judge_id']}: {kind} has no {unknown[0]!r}")

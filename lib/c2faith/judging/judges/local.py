@@ -1,11 +1,9 @@
 """A transformers model in this process as a judge: the probabilities of its admissible answers, or written JSON.
 
-`score` starts the assistant's turn with the JSON up to its value and reads how probable each admissible
-continuation is, closing brace included (so "1" and "12" are told apart), normalized over the admissible ones:
-one forward pass, a verdict with a confidence, and no reply that cannot be parsed. `generate` writes a reply
-as an API would, `guided` as an API does that holds a model to a JSON schema: the reasoning is written freely up to
-its closing quote, then the value is read as `score` reads it, behind the reasoning. torch and transformers are
-imported when the first query comes.
+`score` reads how probable each admissible JSON reply is, closing brace included (so "1" and "12" are told apart):
+one forward pass, a verdict with a confidence, and no reply that cannot be parsed. `generate` writes a reply as an
+API would, `guided` as one that holds a model to a JSON schema: the reasoning is written freely up to its closing
+quote, then the value is read as `score` reads it. torch is imported when the first query comes.
 """
 
 from __future__ import annotations
@@ -14,61 +12,59 @@ import inspect
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from c2faith.judging import tasks
 from c2faith.judging.judges import local_model
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import InputError, Task, rng, sha256
+from c2faith.records import InputError, rng, sha256
 
 CHUNK = 2048  # queries planned at once: bounds memory, and a chain's queries stand close together
-TOLERANCE = {"float32": 0.01}  # in nats, between shared and plain reading
-HALF_TOLERANCE = 0.5
 MODES = ("score", "generate", "guided")
-OPENING = '{"reasoning": "'
 PROBE = ("Is 2 + 2 equal to 4?", "Is 2 + 2 equal to 5?")
+OPENING = '{"reasoning": "'
 
 
+@dataclass(eq=False)
 class LocalJudge:
     """Judge with a model in this process.
 
-    Parameters
+    Attributes
     ----------
     model, dtype, device, revision
         As `local_model.load` takes them.
-    batch_tokens : int, optional
+    batch_tokens
         Most tokens in a batch, padding included; by default what suits the device and mode.
     max_new_tokens, temperature, seed
         Of what is written; temperature 0 is greedy. A query's noise depends on `seed` and the query alone.
     """
 
-    def __init__(
-        self,
-        judge_id: str,
-        model: str,
-        *,
-        mode: Literal["score", "generate", "guided"] = "score",
-        dtype: str = "auto",
-        device: str = "auto",
-        batch_tokens: int | None = None,
-        max_new_tokens: int = 512,
-        temperature: float = 0.0,
-        seed: int = 0,
-        revision: str | None = None,
-        tasks: Sequence[Task] = ("detection", "localization", "coverage"),
-    ):
-        if mode not in MODES:
-            raise InputError(f"judge {judge_id}: mode {mode!r} is unknown; choose {', '.join(MODES)}")
-        if (batch_tokens is not None and batch_tokens < 1) or max_new_tokens < 1 or temperature < 0:
+    judge_id: str
+    model: str
+    _: KW_ONLY
+    mode: Literal["score", "generate", "guided"] = "score"
+    dtype: str = "auto"
+    device: str = "auto"
+    batch_tokens: int | None = None
+    max_new_tokens: int = 512
+    temperature: float = 0.0
+    seed: int = 0
+    revision: str | None = None
+    tasks: Sequence[str] = field(default_factory=tasks.default)
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InputError(f"judge {self.judge_id}: mode {self.mode!r} is unknown; choose {', '.join(MODES)}")
+        least = min(1 if self.batch_tokens is None else self.batch_tokens, self.max_new_tokens)
+        if least < 1 or self.temperature < 0:
             raise InputError(
-                f"judge {judge_id}: batch_tokens and max_new_tokens must be at least 1, temperature at least 0"
+                f"judge {self.judge_id}: batch_tokens and max_new_tokens must be at least 1, temperature at least 0"
             )
-        self.judge_id, self.model, self.mode, self.tasks = judge_id, model, mode, tuple(tasks)
-        self.dtype, self.device, self.revision = dtype, device, revision
-        self.batch_tokens, self.max_new_tokens = batch_tokens, max_new_tokens
-        self.temperature, self.seed = temperature, seed
+        self.tasks = tuple(self.tasks)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -87,14 +83,13 @@ class LocalJudge:
     @cached_property
     def loaded(self) -> local_model.LocalModel:
         """The model and its tokenizer, on first use."""
-        where = {"dtype": self.dtype, "device": self.device, "revision": self.revision}
-        return local_model.load(self.model, **where, chat=True)
+        return local_model.load(self.model, dtype=self.dtype, device=self.device, revision=self.revision, chat=True)
 
     @cached_property
     def _suits_trees(self) -> bool:
         from c2faith.judging.judges import local_scoring
 
-        tolerance = TOLERANCE.get(self.loaded.dtype, HALF_TOLERANCE)
+        tolerance = 0.01 if self.loaded.dtype == "float32" else 0.5  # in nats
         return local_scoring.largest_difference(self.loaded, PROBE) <= tolerance
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
@@ -214,13 +209,7 @@ class LocalJudge:
 
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> LocalJudge:
-    """The judge that a YAML of `data/judges` describes.
-
-    Raises
-    ------
-    InputError
-        For a parameter that a local judge does not have, and for anything about an endpoint: it has none.
-    """
+    """The judge that a YAML of `data/judges` describes; anything about an endpoint is refused: it has none."""
     parameters = dict(config.get("parameters") or {})
     known = inspect.signature(LocalJudge).parameters.keys() - {"judge_id", "model", "tasks"}
     if unknown := sorted((parameters.keys() - known) | edge.keys()):

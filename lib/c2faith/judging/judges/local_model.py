@@ -116,23 +116,22 @@ class LocalModel:
 
 
 def load(
-    model: str, *, dtype: str = "auto", device: str = "auto", revision: str | None = None, chat: bool = False
+    model: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    revision: str | None = None,
+    adapter: str | None = None,
+    chat: bool = False,
 ) -> LocalModel:
-    """The model of that name, ready to read.
+    """The model of that name, ready to read, perhaps with a LoRA adapter; `chat` refuses one without a template.
 
     Parameters
     ----------
-    dtype : str
+    dtype
         A torch dtype's name; ``auto`` is bfloat16 where the hardware multiplies it, float32 elsewhere.
-    device : str
+    device
         A torch device; ``auto`` is CUDA where there is one (several: the model is spread over them).
-    chat : bool
-        Refuse a model without a chat template.
-
-    Raises
-    ------
-    InputError
-        If torch or transformers is missing, the model cannot be had, or `dtype` is no torch dtype.
     """
     tokenizer = load_tokenizer(model, revision, chat=chat)
     import torch
@@ -148,6 +147,10 @@ def load(
     origin = source(model)
     with _loading(model):
         loaded = AutoModelForCausalLM.from_pretrained(origin, **options)
+    if adapter:
+        from peft import PeftModel
+
+        loaded = PeftModel.from_pretrained(loaded, adapter)
     if not spread:
         loaded = loaded.to(device)
     return LocalModel(loaded.eval(), tokenizer, _name(model, loaded))
@@ -229,11 +232,6 @@ def smollm2_folder(cache: Path | None = None) -> Path:
 
     `cache`, the folder to make or to find, is `paths.models_dir() / "smollm2-135m"` by default; `source.json` in it
     names the GGUF file and its hash.
-
-    Raises
-    ------
-    InputError
-        If a package is missing or the folder cannot be written.
     """
     cache = cache or paths.models_dir() / SMOLLM2
     if cache.exists():

@@ -12,15 +12,15 @@ import copy
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 import torch
 from transformers import DynamicCache
 
-from c2faith.judging import verdicts
+from c2faith.judging import answers, tasks
 from c2faith.judging.judges.local_model import LocalModel, shared_length
-from c2faith.records import Task
 
 Tokens = Sequence[int]
 ROOT = -1  # the parent of first tokens: the end of the prefix that all prompts share
@@ -28,14 +28,15 @@ WORTH_SHARING = 16  # tokens; below that two prompts share a tree for nothing
 STRIDE = 512  # tokens a pass reads of each row: attention costs what is behind them, not the whole row
 
 
-def admissible(task: Task, n_steps: int) -> list[str]:
+def admissible(task: str, n_steps: int) -> list[str]:
     """The JSON texts a judge may answer, in the order of `Reply.scores`.
 
     >>> admissible("localization", 2)
     ['{"index": 0}', '{"index": 1}', '{"index": -1}']
     """
-    values = (*range(n_steps), -1) if task == "localization" else verdicts.admissible(task, n_steps)
-    return [f'{{"{verdicts.KEYS[task]}": {value}}}' for value in values]
+    kind = tasks.get(task).answer
+    values = sorted(answers.admissible(kind, n_steps), key=lambda value: value < 0)
+    return [f'{{"{answers.key(kind)}": {value}}}' for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +76,11 @@ class Tree:
 
     def add(self, prompt: Prompt, prefix: int) -> None:
         """Merge a prompt in, but for its first `prefix` tokens."""
-        end = ROOT
-        for token in prompt.ids[prefix:]:
-            end = self._child(end, token)
-        self.reads[prompt.key] = [self._path(end, answer) for answer in prompt.answers]
-
-    def _path(self, node: int, answer: Tokens) -> list[tuple[int, int]]:
-        path = [(node, answer[0])]
-        for token, following in pairwise(answer):
-            node = self._child(node, token)
-            path.append((node, following))
-        return path
+        end = reduce(self._child, prompt.ids[prefix:], ROOT)
+        self.reads[prompt.key] = [
+            list(zip(accumulate(answer[:-1], self._child, initial=end), answer, strict=True))
+            for answer in prompt.answers
+        ]
 
     def _child(self, parent: int, token: int) -> int:
         node = self._children.setdefault((parent, token), len(self.tokens))
@@ -97,14 +92,9 @@ class Tree:
     def laid_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, int]]:
         """The tree as one row of a batch: every token behind its parent, those that are read last.
 
-        Returns
-        -------
-        tokens, depths : (n,) int arrays
-            Depth 0 stands right behind the shared prefix.
-        visible : (n, n) bool array
-            Whether the row's token sees the column's: its ancestors and itself.
-        slot : dict
-            Where among the last ``len(slot)`` tokens a read node, or one below it, stands.
+        Tokens and their depths, (n,), where 0 stands right behind the shared prefix; whether the row's token sees
+        the column's, (n, n): its ancestors and itself; and where among the last tokens a read node, or one below
+        it, stands.
         """
         late = np.zeros(len(self), dtype=bool)
         late[[node for paths in self.reads.values() for path in paths for node, _ in path]] = True

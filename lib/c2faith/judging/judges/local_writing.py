@@ -19,12 +19,9 @@ def write(
     *,
     until: str | None = None,
 ) -> list[tuple[str, int, str]]:
-    """Continue prompts, to the end of the turn or before the text `until`.
+    """(text, tokens, finish reason) of each prompt's continuation, up to the end of the turn or the text `until`.
 
-    Returns
-    -------
-    list of (text, n_tokens, finish_reason)
-        `finish_reason` is ``stop``, or ``length`` where `max_new_tokens` came before the end of the turn.
+    The reason is ``stop``, or ``length`` where `max_new_tokens` came first.
     """
     asked = writer.tokenizer.pad({"input_ids": prompts}, padding_side="left", return_tensors="pt")
     out = writer.model.generate(
