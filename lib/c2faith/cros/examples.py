@@ -122,14 +122,8 @@ def gather(
 ) -> tuple[list[Example], Counter[str]]:
     """All examples of an experiment, and why there are fewer negations than asked for.
 
-    Parameters
-    ----------
-    extra : int
-        Further negations of each chain, to train on alone.
-    synthetic : int
-        Synthetic chains, each with its clean twin, to train on alone.
-    more_natural : int
-        Natural-error items beyond those that judges are asked.
+    To train on alone: `extra` further negations of each chain, `synthetic` chains with their clean twins, and
+    `more_natural` natural-error items beyond those that judges are asked.
     """
     dropped: Counter[str] = Counter()
     seed = dataset.manifest["parameters"]["seed"]
@@ -170,18 +164,18 @@ def split(examples: Sequence[Example], rotation: int, folds: int, seed: int = 0)
     parts: dict[str, list[Example]] = {"train": [], "development": [], "test": []}
     for example in examples:
         name = turn.get(fold_of(example.question, folds, seed), "train")
-        if example.group == "synthetic":
-            parts["train"].append(example)
-        # Training cuts chains off by itself.
-        elif example.group != "detection" if name == "train" else example.item is not None:
+        if name == "train" or example.group == "synthetic":
+            if example.group != "detection":  # training cuts chains off by itself
+                parts["train"].append(example)
+        elif example.item is not None:
             parts[name].append(example)
     for name, part in parts.items():
-        kinds = {e.target >= 0 for e in part if e.target is not None}
-        for kind, faulty in (("faulty", True), ("clean", False)):
-            if faulty not in kinds:
-                raise InputError(
-                    f"the {name} part of rotation {rotation} has no {kind} chain; give more problems or fewer FOLDS"
-                )
+        found = {"faulty" if e.target >= 0 else "clean" for e in part if e.target is not None}
+        if missing := {"faulty", "clean"} - found:
+            raise InputError(
+                f"the {name} part of rotation {rotation} has no {max(missing)} chain; "
+                "give more problems or fewer FOLDS"
+            )
     return Split(*map(tuple, parts.values()))
 
 
@@ -239,10 +233,8 @@ def batch_of(
     ----------
     examples, chains
         Usable examples and their features, each (n_seen, n_features).
-    exact_only : bool
-        Reward nothing but the right verdict.
     random_seed : int, optional
-        Reward every verdict at random instead, uniformly in [−1, 1]: a control that has nothing to teach.
+        Reward every verdict at random, uniformly in [−1, 1]: a control that has nothing to teach.
     """
     inputs, mask = stack(chains)
     n, longest = mask.shape

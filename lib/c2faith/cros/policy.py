@@ -21,7 +21,6 @@ def verdict_log_probs(step_logits: Tensor, mask: Tensor | None = None) -> Tensor
     Parameters
     ----------
     step_logits : Tensor, shape (..., n_steps)
-        Hazard logits.
     mask : Tensor of bool, shape (..., n_steps), optional
         True where there is a step; padding has probability 0 (log −inf) and takes none from the others.
 

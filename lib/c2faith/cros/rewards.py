@@ -141,16 +141,8 @@ def chain_reward(judge: Any, *, coverage_weight: float = 0.5, answer_weight: flo
     the column `answer`. A chain the judge cannot read to its end, or one without a step, gets None: unseen
     steps are never rewarded as clean.
 
-    Parameters
-    ----------
-    judge
-        What reads (question, steps) to `hazards` and `coverage`: `c2faith.cros.judge.CrosJudge` is one.
-
-    Returns
-    -------
-    callable
-        ``(completions, *, question, answer=None, **columns)``, for ``GRPOTrainer(reward_funcs=...)``; `question`
-        and `answer` are columns of the training set.
+    `judge` reads (question, steps) as `c2faith.cros.judge.CrosJudge` does. What comes back is for
+    ``GRPOTrainer(reward_funcs=...)``; `question` and `answer` are columns of the training set.
     """
 
     def cros_chain_reward(

@@ -141,14 +141,10 @@ def train(
 
     Parameters
     ----------
-    make_batch : callable
-        The batch of the examples with the given indices.
     anchor : nn.Module, optional
         The policy that `recipe.kl` holds the module to.
     select : str, optional
         The entry of the log whose largest value decides what is kept; None keeps the end.
-    checkpoint : Path, optional
-        Where an interrupted run is taken up again.
     accelerator : accelerate.Accelerator, optional
         Trains on its device; of several processes each takes its share of every batch.
 
