@@ -6,14 +6,25 @@ that only an answer has (an error in steps, a score) rest on the answered items,
 Undefined is NaN. Intervals resample chains.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
 from c2faith.analysis.metrics.ablation import context_gain
 from c2faith.analysis.metrics.calibration import calibration, reliability
 from c2faith.analysis.metrics.coverage import coverage, coverage_trend
 from c2faith.analysis.metrics.detection import detection, failure_patterns, outcomes
 from c2faith.analysis.metrics.localization import localization
 from c2faith.analysis.metrics.shift import early_bias_correction
+from c2faith.analysis.resampling import DRAWS, Resamples
 
 __all__ = [
+    "METRICS",
+    "Measured",
     "calibration",
     "context_gain",
     "coverage",
@@ -25,3 +36,52 @@ __all__ = [
     "outcomes",
     "reliability",
 ]
+
+METRICS: dict[str, Callable[..., pd.DataFrame]] = {
+    "detection": detection,
+    "localization": localization,
+    "coverage": coverage,
+    "coverage_trend": coverage_trend,
+    "calibration": calibration,
+    "reliability": reliability,
+    "early_bias_correction": early_bias_correction,
+    "failure_patterns": failure_patterns,
+}
+"""Verdict frame in, a table out; keywords `draws` and `rng`, and options of the metric's own."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's verdict frames by task, and every metric of them: measured when first asked for, and once.
+
+    Attributes
+    ----------
+    items : DataFrame, optional
+        Causality rows (`tables.items_frame`), for tables that look at the perturbed steps' texts.
+    totals : DataFrame, optional
+        What each judge and task took (`spending.totals`).
+    reference : str
+        What the coverage scores were compared with.
+    draws, seed
+        Of the bootstrap over chains; the same everywhere, so that the intervals of tables and figures agree.
+    """
+
+    verdicts: Mapping[str, pd.DataFrame]
+    items: pd.DataFrame | None = None
+    totals: pd.DataFrame | None = None
+    reference: str = "annotated"
+    draws: int = DRAWS
+    seed: int = 0
+    _found: dict[Any, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of(self, metric: str, task: str, /, **options: Any) -> pd.DataFrame:
+        """A metric of a task's verdicts, as a frame of the caller's own."""
+        key = (metric, task, *sorted(options.items()))
+        if key not in self._found:
+            sampled = {"draws": self.draws, "rng": self.seed}
+            self._found[key] = METRICS[metric](self.verdicts[task], **sampled, **options)
+        return self._found[key].copy()
+
+    def resamples(self, task: str) -> Resamples:
+        """Bootstrap draws of the task's chains."""
+        return Resamples.draw(self.verdicts[task]["chain_id"], self.draws, self.seed)

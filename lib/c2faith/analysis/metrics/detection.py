@@ -114,7 +114,7 @@ def outcomes(frame: pd.DataFrame) -> pd.DataFrame:
     return wide[list(pd.unique(bad["judge_id"]))].dropna().astype(bool)
 
 
-def failure_patterns(frame: pd.DataFrame) -> pd.DataFrame:
+def failure_patterns(frame: pd.DataFrame, **sampled: object) -> pd.DataFrame:
     """How many items each set of judges misses (the paper's Fig. 8), the most frequent set first.
 
     Returns
