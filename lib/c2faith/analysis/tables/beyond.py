@@ -14,7 +14,7 @@ from c2faith.analysis.metrics.frames import checked, per_judge
 from c2faith.analysis.resampling import DRAWS, Resamples, estimate, ratio
 from c2faith.analysis.surface import giveaway
 from c2faith.analysis.tables.paper import INTERVALS, Rng
-from c2faith.records import ABLATIONS, Task
+from c2faith.judging import tasks
 
 SHOWN_ENSEMBLES = 40
 
@@ -145,7 +145,7 @@ def calibration(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng: 
     return table
 
 
-CONDITIONS: Mapping[Task, str] = {"detection": "full", "step_only": "step only", "shuffled": "shuffled context"}
+CONDITIONS: Mapping[str, str] = {"detection": "full", "step_only": "step only", "shuffled": "shuffled context"}
 """What a judge is shown of the context, by task."""
 
 
@@ -160,7 +160,7 @@ def ablation(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, rng: Rng
     """
     rates, gains = [], []
     full = frames["detection"]
-    for task in (task for task in ABLATIONS if task in frames):
+    for task in (task for task in tasks.ablations() if task in frames):
         made = metrics.detection(frames[task], draws=draws, rng=rng).assign(condition=CONDITIONS[task])
         gained = metrics.context_gain(full, frames[task], draws=draws, rng=rng)
         rates.append(made)
@@ -223,7 +223,7 @@ def telling_words(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def costs(totals: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The sums of `spending.totals` with each task's main figure beside them."""
+    """The sums of `judging.verdict_frames.spending` with each task's main figure beside them."""
     worth = {
         **dict.fromkeys(CONDITIONS, (metrics.detection, "balanced_accuracy")),
         "localization": (metrics.localization, "exact"),

@@ -9,7 +9,8 @@ import pandas as pd
 from c2faith.analysis import words
 from c2faith.analysis.resampling import DRAWS
 from c2faith.analysis.tables import beyond, capability, paper, structure
-from c2faith.records import ABLATIONS, CausalityItem, as_dict
+from c2faith.judging import tasks
+from c2faith.records import CausalityItem, as_dict
 
 
 def items_frame(rows: Iterable[CausalityItem]) -> pd.DataFrame:
@@ -35,7 +36,7 @@ def compute(
     items : DataFrame, optional
         See `items_frame`; without it Tables 5 and 6 and Appendix F are left out.
     totals : DataFrame, optional
-        See `spending.totals`; without it the cost table is left out.
+        See `judging.verdict_frames.spending`; without it the cost table is left out.
     reference : str
         Names the reference of the coverage scores in the captions.
     draws, seed
@@ -61,7 +62,7 @@ def compute(
     if detection is not None:
         yield "false_alarms", beyond.false_alarms(detection, **sampled)
         yield "ensembles", beyond.ensemble_votes(detection, **sampled)
-    if detection is not None and any(task in frames for task in ABLATIONS):
+    if detection is not None and any(task in frames for task in tasks.ablations()):
         yield "ablation", beyond.ablation(frames, **sampled)
     if localization is not None:
         yield "natural_errors", beyond.natural_errors(localization, **sampled)
