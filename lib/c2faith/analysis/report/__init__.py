@@ -59,7 +59,7 @@ def build(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     tasks = reported()
-    script = engine.get_template("page.js").render(others=sorted(set(tasks) - _WORDED))
+    script = engine.get_template("page.js").render(others=set(tasks) - _WORDED) + "\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     drawn = {name: (figures_folder / f"{name}.png", caption) for name, caption in figures.captions().items()}
     text = engine.get_template("page.html").render(
