@@ -15,7 +15,8 @@ from math import fsum
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import DRAWS, Resamples, auroc, estimate, ratio
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, estimates, means
+from c2faith.analysis.stats import resampled_auroc
 from c2faith.records import rng as seeded
 
 FOLDS = 5
@@ -49,8 +50,7 @@ def suspicion(items: pd.DataFrame, *, folds: int = FOLDS, seed: int = 0) -> pd.D
         for row in np.flatnonzero(fold == held):
             # fsum: a set has no order that lasts, and equal steps must score the same to the last bit.
             scores[row] = [fsum(weights.get(piece, 0.0) for piece in side[row]) for side in sides]
-    made = pd.DataFrame(scores, columns=["original", "perturbed"])
-    return pd.concat([items[["item_id", "chain_id"]].reset_index(drop=True), made], axis=1)
+    return items[["item_id", "chain_id"]].assign(original=scores[:, 0], perturbed=scores[:, 1])
 
 
 def _weights(original: Iterable[set[str]], perturbed: Iterable[set[str]]) -> dict[str, float]:
@@ -61,9 +61,7 @@ def _weights(original: Iterable[set[str]], perturbed: Iterable[set[str]]) -> dic
     }
 
 
-def giveaway(
-    items: pd.DataFrame, *, draws: int = DRAWS, rng: np.random.Generator | int = 0, seed: int = 0
-) -> pd.DataFrame:
+def giveaway(items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0, seed: int = 0) -> pd.DataFrame:
     """How well the blind reader tells negated steps, over all items and by edit type.
 
     Returns
@@ -73,19 +71,12 @@ def giveaway(
         perturbed step is the more suspicious one (ties one half), and `auroc` over all steps; 0.5 is chance.
     """
     scores = suspicion(items, seed=seed).merge(items[["item_id", "edit_type"]], on="item_id")
-    resamples = Resamples.draw(scores["chain_id"], draws, rng)
-    groups = [("all", scores), *scores.groupby("edit_type", sort=True)]
-    return pd.DataFrame([{"edit_type": name} | _told_apart(rows, resamples) for name, rows in groups])
-
-
-def _told_apart(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
-    gap = (rows["perturbed"] - rows["original"]).to_numpy()
-    sums = resamples.totals(rows["chain_id"], {"credit": (gap > 0) + (gap == 0) / 2, "n": np.ones(len(rows))})
-    levels, codes = np.unique(rows[["perturbed", "original"]].to_numpy(), return_inverse=True)
-    codes = codes.reshape(-1, 2)
-    masses = [resamples.masses(rows["chain_id"], codes[:, side], len(levels)) for side in (0, 1)]
-    return {
-        "n": len(rows),
-        **estimate(ratio(sums["credit"], sums["n"]), len(rows)).columns("pair_accuracy"),
-        **estimate(auroc(*masses), len(rows)).columns("auroc"),
-    }
+    resamples, made = Resamples.draw(scores["chain_id"], draws, rng), []
+    for name, rows in [("all", scores), *scores.groupby("edit_type", sort=True)]:
+        gap = rows["perturbed"] - rows["original"]
+        found = means(resamples, rows["chain_id"], {"pair_accuracy": (gap > 0) + (gap == 0) / 2})
+        steps = rows.melt("chain_id", ["perturbed", "original"], "side", "score")
+        area = resampled_auroc(resamples, steps["chain_id"], steps["score"], steps["side"] == "perturbed")
+        head = {"edit_type": name, "n": len(rows)}
+        made.append(head | estimates(found | {"auroc": (area.columns, len(rows))}))
+    return pd.DataFrame(made)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from c2faith.analysis.metrics.frames import per_judge
+from c2faith.analysis.resampling import per_judge
 from c2faith.analysis.stats import holm
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -53,7 +53,6 @@ def log_odds(
 
     Parameters
     ----------
-    first, second : iterables of str
     longest : int
         Tokens in a phrase at most.
     fewest : int
@@ -72,27 +71,17 @@ def log_odds(
     Monroe, Colaresi and Quinn (2008), Fightin' Words, Political Analysis 16, eqs. 15, 16, 22 and 23.
     """
     counts = [Counter(phrase for text in texts for phrase in phrases(text, longest)) for texts in (first, second)]
-    names = ["word", "count_first", "count_second", "log_odds", "z", "p_holm"]
     words = sorted(word for word, count in (counts[0] + counts[1]).items() if count >= fewest)
     if len(words) < 2 or not all(counts):
-        return pd.DataFrame(columns=names)
+        return pd.DataFrame(columns=["word", "count_first", "count_second", "log_odds", "z", "p_holm"])
     y = np.array([[count[word] for word in words] for count in counts], dtype=float)
     totals = np.array([[sum(count.values())] for count in counts], dtype=float)
     alpha = prior * y.sum(axis=0) / totals.sum()
     odds = np.log((y + alpha) / (totals + prior - y - alpha))
-    difference = odds[0] - odds[1]
-    z = difference / np.sqrt((1 / (y + alpha)).sum(axis=0))
-    table = pd.DataFrame(
-        {
-            "word": words,
-            "count_first": y[0].astype(int),
-            "count_second": y[1].astype(int),
-            "log_odds": difference,
-            "z": z,
-            "p_holm": holm(2 * norm.sf(np.abs(z))),
-        }
-    )
-    return table.sort_values(["z", "word"], ascending=[False, True], ignore_index=True)
+    z = (odds[0] - odds[1]) / np.sqrt((1 / (y + alpha)).sum(axis=0))
+    columns = {"word": words, "count_first": y[0].astype(int), "count_second": y[1].astype(int)}
+    columns |= {"log_odds": odds[0] - odds[1], "z": z, "p_holm": holm(2 * norm.sf(np.abs(z)))}
+    return pd.DataFrame(columns).sort_values(["z", "word"], ascending=[False, True], ignore_index=True)
 
 
 def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd.DataFrame:
@@ -102,8 +91,6 @@ def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd
     ----------
     frame : DataFrame
         Verdict frame of detection with `reasoning`; only answered perturbed steps count.
-    items : DataFrame
-        Causality rows with `item_id` and `perturbed_step`.
     top : int
         Phrases on each side.
 
@@ -120,16 +107,14 @@ def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd
         caught = mine["value"] == 0
         texts = {"reasoning": mine["reasoning"].fillna(""), "step": mine["item_id"].map(steps).fillna("")}
         for where, text in texts.items():
-            table = log_odds(text[caught], text[~caught])
-            rows += _extremes(table, top, {"judge_id": judge, "where": where})
+            found = log_odds(text[caught], text[~caught])
+            found = found.rename(columns={"count_first": "count_correct", "count_second": "count_wrong"})
+            sides = {
+                "correct detections": found[found["z"] > NOTABLE],
+                "false acceptances": found[found["z"] < -NOTABLE].iloc[::-1],
+            }
+            for over, side in sides.items():
+                head = {"judge_id": judge, "where": where, "over": over}
+                rows += [head | row for row in side.head(top).to_dict("records")]
     names = ["judge_id", "where", "over", "word", "count_correct", "count_wrong", "log_odds", "z", "p_holm"]
     return pd.DataFrame(rows, columns=names)
-
-
-def _extremes(table: pd.DataFrame, top: int, head: dict[str, str]) -> Sequence[dict]:
-    renamed = table.rename(columns={"count_first": "count_correct", "count_second": "count_wrong"})
-    sides = {
-        "correct detections": renamed[renamed["z"] > NOTABLE].head(top),
-        "false acceptances": renamed[renamed["z"] < -NOTABLE].iloc[::-1].head(top),
-    }
-    return [{**head, "over": over, **row} for over, side in sides.items() for row in side.to_dict("records")]

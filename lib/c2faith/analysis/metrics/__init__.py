@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from c2faith.analysis.metrics.ablation import context_gain
 from c2faith.analysis.metrics.calibration import calibration, reliability
 from c2faith.analysis.metrics.coverage import coverage, coverage_trend
-from c2faith.analysis.metrics.detection import detection, failure_patterns, outcomes
-from c2faith.analysis.metrics.localization import localization
-from c2faith.analysis.metrics.shift import early_bias_correction
+from c2faith.analysis.metrics.detection import context_gain, detection
+from c2faith.analysis.metrics.ensembles import ensembles, failure_patterns, outcomes, pairs
+from c2faith.analysis.metrics.localization import early_bias_correction, localization
 from c2faith.analysis.resampling import DRAWS, Resamples
 
 __all__ = [
@@ -31,23 +30,29 @@ __all__ = [
     "coverage_trend",
     "detection",
     "early_bias_correction",
+    "ensembles",
     "failure_patterns",
     "localization",
     "outcomes",
+    "pairs",
     "reliability",
 ]
 
 METRICS: dict[str, Callable[..., pd.DataFrame]] = {
-    "detection": detection,
-    "localization": localization,
-    "coverage": coverage,
-    "coverage_trend": coverage_trend,
-    "calibration": calibration,
-    "reliability": reliability,
-    "early_bias_correction": early_bias_correction,
-    "failure_patterns": failure_patterns,
+    metric.__name__: metric
+    for metric in (
+        detection,
+        localization,
+        coverage,
+        coverage_trend,
+        calibration,
+        reliability,
+        pairs,
+        ensembles,
+        early_bias_correction,
+    )
 }
-"""Verdict frame in, a table out; keywords `draws` and `rng`, and options of the metric's own."""
+"""By name: verdict frame in, table out; keywords `draws` and `rng`, and options of the metric's own."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,16 @@ class Measured:
     seed: int = 0
     _found: dict[Any, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @property
+    def sampled(self) -> dict[str, int]:
+        """The keywords `draws` and `rng` of whatever resamples."""
+        return {"draws": self.draws, "rng": self.seed}
+
     def of(self, metric: str, task: str, /, **options: Any) -> pd.DataFrame:
         """A metric of a task's verdicts, as a frame of the caller's own."""
         key = (metric, task, *sorted(options.items()))
         if key not in self._found:
-            sampled = {"draws": self.draws, "rng": self.seed}
-            self._found[key] = METRICS[metric](self.verdicts[task], **sampled, **options)
+            self._found[key] = METRICS[metric](self.verdicts[task], **self.sampled, **options)
         return self._found[key].copy()
 
     def resamples(self, task: str) -> Resamples:

@@ -1,17 +1,6 @@
 """A table for readers, and as Markdown: intervals merged, the best of each column in bold, panel by panel.
 
-What a table says about itself travels in `frame.attrs`:
-
-- ``caption``: how it was made;
-- ``panels``: a title and its columns for each block that a page can hold; ``keys``: the columns that name a row and
-  stand in every panel;
-- ``best_within``: columns within whose groups values compete;
-- ``by_row``: each row is a metric (its columns `writer` and `best` say how it is written and what is best), and the
-  named columns are judges, who compete within each list of ``groups``;
-- ``writers``: columns written otherwise than `columns.COLUMNS` says;
-- ``limit``: how many rows are shown.
-
-A row without any value in a panel is left out of it.
+A row without any value in a panel is left out of it. What steers this are the attributes that `spec` lists.
 """
 
 from __future__ import annotations
@@ -21,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.tables.columns import MISSING, column, written
+from c2faith.analysis.tables.spec import MISSING, column, written
 
 KEYS = ("judge_id", "origin", "set", "deletion_rate", "rule", "judges")
 

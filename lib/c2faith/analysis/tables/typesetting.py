@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.tables.columns import MISSING
 from c2faith.analysis.tables.rendering import cut, panels
+from c2faith.analysis.tables.spec import MISSING
 
 WRAPPED = 36  # characters of a text column from which on it becomes a paragraph of 5.6 cm
 LINE, CHARACTER, GAP = 11.0, 4.6, 12.0  # points: a line of \small, a character of it, the space between columns

@@ -1,15 +1,64 @@
-"""How each column of a table reads: its heading, how its numbers are written, and which of them is best."""
+"""What makes a function a table, what a table says about itself, and how its columns read.
+
+What a table says about itself travels in `frame.attrs`:
+
+- ``caption``: how it was made;
+- ``panels``: a title and its columns for each block that a page can hold; ``keys``: the columns that name a row and
+  stand in every panel;
+- ``best_within``: columns within whose groups values compete;
+- ``by_row``: each row is a metric (its columns `writer` and `best` say how it is written and what is best), and the
+  named columns are judges, who compete within each list of ``groups``;
+- ``writers``: columns written otherwise than `COLUMNS` says;
+- ``limit``: how many rows are shown.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from c2faith.analysis.resampling import LEVEL
+
 MISSING = "–"
+INTERVALS = f"Brackets: {LEVEL:.0%} percentile bootstrap intervals that resample chains."
+
+Maker = Callable[..., pd.DataFrame]
+TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
+"""Every table's function and needs by its name, in the order in which they are shown."""
+
+
+def table(*needs: str) -> Callable[[Maker], Maker]:
+    """Make a function of a `Measured` the table of its name, made where a run has the tasks (or fields) it needs.
+
+    Examples
+    --------
+    >>> @table("detection", "items")  # doctest: +SKIP
+    ... def headcount(run):
+    ...     counts = run.verdicts["detection"]["judge_id"].value_counts()
+    ...     return described(counts.reset_index(), "Planned items by judge.", panels={"": "count"})
+    """
+
+    def register(make: Maker) -> Maker:
+        TABLES[make.__name__] = make, needs
+        return make
+
+    return register
+
+
+def described(
+    frame: pd.DataFrame, caption: str, *, panels: Mapping[str, str | list[str]] | None = None, **about: Any
+) -> pd.DataFrame:
+    """The frame with what it says about itself; a panel's columns are a list, or one text of names."""
+    if panels is not None:
+        about["panels"] = {
+            title: names.split() if isinstance(names, str) else names for title, names in panels.items()
+        }
+    frame.attrs = {"caption": caption, **about}
+    return frame
 
 
 def _rate(value: float) -> str:
