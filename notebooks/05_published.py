@@ -61,7 +61,7 @@ assert f"{pairs.set_index(['judge_a', 'judge_b']).loc[('DeepSeek-V3.1', 'o4-mini
 patterns = metrics.failure_patterns(verdicts)
 patterns.attrs = {"caption": "Exp 1: which judges miss how many of the 450 perturbed steps.", "keys": ["missed_by"]}
 tables.save(patterns, folder, "fig8_failures")
-figure = figures.fig8_failures(measured)
+figure = figures.overall.fig8_failures(measured)
 figures.save(figure, folder, "fig8_failures")
 display(figure)
 

@@ -234,7 +234,7 @@ def test_the_table_and_the_figure_stand_only_where_a_judge_was_asked():
     assert "not asked of 4 of 8 items" in made.attrs["caption"]
     assert "ablation" not in dict(tables.compute({"detection": FULL}, draws=2))
 
-    figure = figures.ablation(metrics.Measured(run, draws=20))
+    figure = figures.causality.ablation(metrics.Measured(run, draws=20))
     heights = [[patch.get_height() for patch in axes.patches] for axes in figure.axes]
     assert heights == [[0.75, 0.25, 0.5], [0.25, 0.5, 0.5]]
     assert "ablation" in dict(figures.draw(metrics.Measured(run, draws=2)))

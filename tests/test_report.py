@@ -276,7 +276,7 @@ def page(browser, run, tmp_path_factory):
 
     verdicts, items = run
     folder = tmp_path_factory.mktemp("report")
-    figures.save(figures.fig8_failures(metrics.Measured(verdicts)), folder, "fig8_failures")
+    figures.save(figures.overall.fig8_failures(metrics.Measured(verdicts)), folder, "fig8_failures")
     made = {"table1_detection": tables.paper.table1_detection(metrics.Measured(verdicts, draws=20))}
     browser.get(build(folder / "report.html", verdicts, items, made).as_uri())
     WebDriverWait(browser, 20).until(lambda page: " of " in page.find_element("css selector", "#found").text)

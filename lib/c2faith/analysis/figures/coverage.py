@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from c2faith.analysis.figures import layout
 from c2faith.analysis.figures.layout import INTERVALS, note, undefined
 from c2faith.analysis.figures.registry import column, figure, shown
-from c2faith.analysis.figures.style import FAINT, INK, PAGE, REFERENCE, Looks
+from c2faith.analysis.figures.style import FAINT, INK, REFERENCE, Looks
 from c2faith.analysis.metrics import Measured
 from c2faith.records import InputError
 
@@ -24,11 +24,7 @@ _HALF_WIDTH = 0.46
 _RATES = {"nominal": "deletion_rate", "realized": "realized_rate"}
 
 
-@figure(
-    "fig3a_scores",
-    caption="Coverage scores by deletion level, judges against the reference.",
-    needs=("coverage",),
-)
+@figure("Coverage scores by deletion level, judges against the reference.", "coverage")
 def fig3a_scores(measured: Measured, looks: Looks) -> Figure:
     """Fig. 3a: the coverage scores of each judge by deletion level, as violins, a panel a judge.
 
@@ -38,8 +34,6 @@ def fig3a_scores(measured: Measured, looks: Looks) -> Figure:
     the note counts the others.
     """
     frame, looks = shown(measured, "coverage", looks)
-    if not looks:
-        return layout.empty("No coverage verdicts", PAGE)
     levels = sorted(frame["deletion_rate"].unique())
     picture, panels = layout.panels(looks, 1.4, "middle steps removed, nominal (%)", "coverage score (0–4)")
     means = _means(measured, looks)
@@ -81,16 +75,12 @@ def _violin(axes: Axes, at: float, scores: pd.Series, sides: tuple[int, ...], **
 
 
 @figure(
-    "fig3b_trend_realized",
-    caption="The same against the share of middle steps really removed.",
-    needs=("coverage",),
+    "The same against the share of middle steps really removed.",
+    "coverage",
+    name="fig3b_trend_realized",
     x="realized",
 )
-@figure(
-    "fig3b_trend",
-    caption="Mean coverage score against the deletion level; dashed: the reference.",
-    needs=("coverage",),
-)
+@figure("Mean coverage score against the deletion level; dashed: the reference.", "coverage")
 def fig3b_trend(measured: Measured, looks: Looks, *, x: Literal["nominal", "realized"] = "nominal") -> Figure:
     """Fig. 3b: mean coverage score against the share of middle steps removed; the reference's is dashed.
 
@@ -103,21 +93,16 @@ def fig3b_trend(measured: Measured, looks: Looks, *, x: Literal["nominal", "real
     if x not in _RATES:
         raise InputError(f"x={x!r}: choose nominal or realized")
     frame, looks = shown(measured, "coverage", looks)
-    if not looks:
-        return layout.empty("No coverage verdicts")
     items = frame.drop_duplicates("item_id")
     at = 100 * items.groupby("deletion_rate")[_RATES[x]].mean().to_numpy()
     means = _means(measured, looks)
-    xlabel, ylabel = f"middle steps removed, {x} (%)", "mean coverage score (0–4)"
-    picture, grid = layout.curves(looks, at, means, gap=4, xlabel=xlabel, ylabel=ylabel)
-    handles = layout.line_handles(looks, grid)
-    if items["reference"].notna().any():
-        for axes in grid:
-            axes.plot(at, items.groupby("deletion_rate")["reference"].mean(), **REFERENCE)
-        handles.append(Line2D([], [], **REFERENCE))
+    referenced = [Line2D([], [], **REFERENCE)] if items["reference"].notna().any() else []
+    words = f"middle steps removed, {x} (%)", "mean coverage score (0–4)"
+    picture, grid = layout.curves(looks, at, means, *words, gap=4, handles=referenced)
+    for axes in grid if referenced else []:
+        axes.plot(at, items.groupby("deletion_rate")["reference"].mean(), **REFERENCE)
     grid[0].set(ylim=(-0.1, TOP + 0.1), yticks=range(TOP + 1))
     grid[0].set(xticks=at, xticklabels=[f"{each:.0f}" for each in at])
-    layout.legend(picture, handles)
     note(picture, *_about(frame, looks), undefined(*means))
     return picture
 

@@ -47,7 +47,12 @@ def panels(drawn: Looks, height: float, xlabel: str, ylabel: str) -> tuple[Figur
 
 
 def curves(
-    drawn: Looks, at: np.ndarray, estimates: Sequence[pd.DataFrame], *, gap: float, xlabel: str, ylabel: str
+    drawn: Looks,
+    at: np.ndarray,
+    estimates: Sequence[pd.DataFrame],
+    *labels: str,
+    gap: float,
+    handles: Sequence[Any] = (),
 ) -> tuple[Figure, list[Axes]]:
     """A line with intervals for each judge: side by side in one column, or from 7 judges on in a panel each.
 
@@ -57,23 +62,29 @@ def curves(
         Where on x each of the `estimates` stands.
     estimates : n frames
         Indexed by judge: value, low, high.
+    labels : str
+        Of x and y.
     gap : float
         On x, how far the outermost judges' marks are moved apart so that intervals do not hide each other.
+    handles : sequence
+        Legend entries of what else will be drawn.
     """
     lines = {name: of_judge(estimates, name) for name in drawn}
     if len(drawn) <= MOST_TOGETHER:
         figure, axes = canvas(COLUMN, 2.8)
-        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
         for (name, look), offset in zip(drawn.items(), dodge(len(drawn), gap / len(drawn)), strict=True):
             axes.plot(at + offset, lines[name]["value"], **look.line)
             whiskers(axes, at + offset, lines[name], color=look.colour)
+        legend(figure, [*line_handles(drawn), *handles])
         return figure, [axes]
-    figure, grid = panels(drawn, 1.25, xlabel, ylabel)
+    figure, grid = panels(drawn, 1.25, *labels)
     for axes, (name, look) in zip(grid, drawn.items(), strict=True):
         for other in drawn:
             axes.plot(at, lines[other]["value"], color=FAINT, linewidth=0.8)
         axes.plot(at, lines[name]["value"], **look.line)
         whiskers(axes, at, lines[name], color=look.colour)
+    legend(figure, handles)
     return figure, grid
 
 
@@ -82,9 +93,9 @@ def of_judge(estimates: Sequence[pd.DataFrame], name: str) -> pd.DataFrame:
     return pd.DataFrame([each.loc[name] for each in estimates]).reset_index(drop=True)
 
 
-def empty(message: str, width: float = COLUMN) -> Figure:
+def empty(message: str) -> Figure:
     """A figure that only says why there is nothing to draw."""
-    figure, axes = canvas(width, 1.2)
+    figure, axes = canvas(COLUMN, 1.2)
     axes.set_axis_off()
     says(axes, message)
     return figure
@@ -111,9 +122,9 @@ def bar_handles(drawn: Looks) -> list[Patch]:
     return [Patch(label=look.label, **look.bar) for look in drawn.values()]
 
 
-def line_handles(drawn: Looks, grid: Sequence[Axes] = ()) -> list[Line2D]:
-    """Legend entries of lines with markers; none for `curves` that have a titled panel a judge."""
-    return [Line2D([], [], label=look.label, **look.line) for look in drawn.values()] if len(grid) < 2 else []
+def line_handles(drawn: Looks) -> list[Line2D]:
+    """Legend entries of lines with markers."""
+    return [Line2D([], [], label=look.label, **look.line) for look in drawn.values()]
 
 
 def dodge(count: int, width: float) -> np.ndarray:

@@ -13,7 +13,17 @@ from matplotlib.figure import Figure
 from c2faith.analysis import metrics
 from c2faith.analysis.figures import layout
 from c2faith.analysis.figures.layout import INTERVALS, counted, note, unanswered, undefined
-from c2faith.analysis.figures.registry import ENDS, column, figure, having, headlines, rates, shown
+from c2faith.analysis.figures.registry import (
+    ENDS,
+    NothingToDraw,
+    column,
+    figure,
+    having,
+    headlines,
+    kept,
+    rates,
+    shown,
+)
 from c2faith.analysis.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, Look, Looks
 from c2faith.analysis.metrics import Measured
 from c2faith.judging.tasks import TASKS
@@ -33,11 +43,7 @@ UPSET_FROM = 4
 MOST_PATTERNS = 16
 
 
-@figure(
-    "fig4_radar",
-    caption="Five capabilities, from 0 (centre) to 1.",
-    any_of=("detection", "localization", "coverage"),
-)
+@figure("Five capabilities, from 0 (centre) to 1.", any_of=("detection", "localization", "coverage"))
 def fig4_radar(measured: Measured, looks: Looks) -> Figure:
     """Fig. 4: five capabilities of each judge in [0, 1], further out is better.
 
@@ -46,10 +52,10 @@ def fig4_radar(measured: Measured, looks: Looks) -> Figure:
     left out. Where a judge or run lacks a task its line has a gap.
     """
     tasks = [task for task in ("detection", "localization", "coverage") if task in measured.verdicts]
-    frames = {task: shown(measured, task, looks, "perturbed")[0] for task in tasks}
+    frames = {task: kept(measured, task, looks, "perturbed") for task in tasks}
     frames = {task: frame for task, frame in frames.items() if len(frame)}
     if not frames:
-        return layout.empty("No verdicts to compare")
+        raise NothingToDraw("No verdicts to compare")
     looks = having(pd.concat(frames.values()), looks)
     capabilities = _capabilities(measured, frames, looks)
     lines = {name: layout.of_judge(capabilities, name) for name in looks}
@@ -112,7 +118,7 @@ def _capabilities(measured: Measured, frames: dict[str, pd.DataFrame], looks: Lo
     return found
 
 
-@figure("fig8_failures", caption="Exp 1: which judges miss which perturbed steps.", needs=("detection",))
+@figure("Exp 1: which judges miss which perturbed steps.", "detection")
 def fig8_failures(measured: Measured, looks: Looks) -> Figure:
     """Fig. 8: how many perturbed steps are missed by exactly which judges.
 
@@ -125,9 +131,9 @@ def fig8_failures(measured: Measured, looks: Looks) -> Figure:
     Lex et al. (2014), UpSet: visualization of intersecting sets.
     """
     bad, looks = shown(measured, "detection", looks, "perturbed")
-    patterns = metrics.failure_patterns(bad) if looks else pd.DataFrame()
+    patterns = metrics.failure_patterns(bad)
     if patterns.empty:
-        return layout.empty("No perturbed step was put to every judge", PAGE)
+        raise NothingToDraw("No perturbed step was put to every judge")
     missed = [tuple(each.split(" + ")) if each else () for each in patterns["missed_by"]]
     draw = _named_bars if len(looks) < UPSET_FROM else _upset
     picture = draw(missed, patterns["count"].to_numpy(), looks)
@@ -198,12 +204,12 @@ def _upset(missed: list[tuple[str, ...]], counts: np.ndarray, looks: Looks) -> F
 
 
 @figure(
-    "calibration_localization",
-    caption="Exp 2: do confidences mean what they say?",
-    needs=("localization",),
+    "Exp 2: do confidences mean what they say?",
+    "localization",
+    name="calibration_localization",
     task="localization",
 )
-@figure("calibration_detection", caption="Exp 1: do confidences mean what they say?", needs=("detection",))
+@figure("Exp 1: do confidences mean what they say?", "detection", name="calibration_detection")
 def calibration(measured: Measured, looks: Looks, *, task: str = "detection") -> Figure:
     """Reliability curve: how often something is wrong where a judge says so with a given confidence [+].
 
@@ -214,7 +220,7 @@ def calibration(measured: Measured, looks: Looks, *, task: str = "detection") ->
     frame, looks = shown(measured, task, looks)
     sure = having(frame[frame["confidence"].notna() & (frame["kind"] != "natural")], looks)
     if not sure:
-        return layout.empty("No judge gives a confidence", PAGE)
+        raise NothingToDraw("No judge gives a confidence")
     bins = measured.of("reliability", task, task=task)
     errors = column(measured.of("calibration", task, task=task), "ece", sure)
     picture, grid = layout.panels(sure, 1.6, "confidence that something is wrong", "share wrong (%)")
@@ -240,8 +246,6 @@ def calibration(measured: Measured, looks: Looks, *, task: str = "detection") ->
 def headline(measured: Measured, looks: Looks, *, task: str) -> Figure:
     """The number that says what a judge is worth at a task, with its interval: of tasks that no figure is about."""
     frame, looks = shown(measured, task, looks)
-    if not looks:
-        return layout.empty(f"No {task} verdicts")
     found = headlines(measured, task).reindex(list(looks))
     picture, axes = layout.canvas(COLUMN, 1.0 + 0.2 * len(looks))
     for row, (name, look) in enumerate(looks.items()):

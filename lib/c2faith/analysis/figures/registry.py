@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from typing import Any
@@ -18,6 +18,10 @@ from c2faith.analysis.resampling import Resamples, estimate, means
 from c2faith.judging.tasks import TASKS
 
 ENDS = ["value", "low", "high"]
+
+
+class NothingToDraw(Exception):  # noqa: N818 - no error: the figure says it
+    """Why a figure has nothing to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,10 @@ class Entry:
         """What it is about."""
         return (*self.needs, *self.any_of)
 
-    def fits(self, tasks: Collection[str]) -> bool:
+    def fits(self, tasks: Iterable[str]) -> bool:
         """Whether a run with these tasks' verdicts has all that it needs."""
-        return all(task in tasks for task in self.needs) and any(
-            task in tasks for task in self.any_of or self.needs
-        )
+        known = set(tasks)
+        return known.issuperset(self.needs) and not known.isdisjoint(self.any_of or self.needs)
 
     def draw(self, measured: Measured, looks: Looks | None = None, **options: Any) -> Figure:
         """The figure, under the shared style; without looks, of its tasks' judges, or the best of very many."""
@@ -54,7 +57,10 @@ class Entry:
         if looks is None:
             looks, left_out = self._best(measured)
         with style.shared_style():
-            made = self.make(measured, looks, **{**self.options, **options})
+            try:
+                made = self.make(measured, looks, **{**self.options, **options})
+            except NothingToDraw as reason:
+                made = layout.empty(str(reason))
             if left_out:
                 layout.note(made, left_out)
         return made
@@ -74,25 +80,26 @@ FIGURES: dict[str, Entry] = {}
 
 
 def figure(
-    name: str, *, caption: str, needs: tuple[str, ...] = (), any_of: tuple[str, ...] = (), **options: Any
+    caption: str, *needs: str, any_of: tuple[str, ...] = (), name: str = "", **options: Any
 ) -> Callable[[Callable[..., Figure]], Callable[..., Figure]]:
     """Make a function of a `Measured` and the looks of the judges to draw a figure of the gallery.
 
     Parameters
     ----------
-    name : str
-        Of its files; `figN…` stands in the paper's order, any other name after those.
     caption : str
         What it shows, in a sentence.
-    needs, any_of : tuple of str
+    needs, any_of : str
         Tasks: it is drawn where a run has all of the first and one or more of the second.
+    name : str
+        Of its files, if not the function's; `figN…` stands in the paper's order, any other after those.
     options
         Keywords for the function; decorate it again for a second figure with others.
     """
 
     def register(make: Callable[..., Figure]) -> Callable[..., Figure]:
         plain = getattr(make, "__wrapped__", make)
-        entry = FIGURES[name] = Entry(name, caption, plain, needs, any_of, options)
+        entry = Entry(name or plain.__name__, caption, plain, needs, any_of, options)
+        FIGURES[entry.name] = entry
         return update_wrapper(partial(entry.draw), plain) if plain is make else make
 
     return register
@@ -111,10 +118,17 @@ def headlines(measured: Measured, task: str) -> pd.DataFrame:
 
 
 def shown(measured: Measured, task: str, looks: Looks, *kinds: str) -> tuple[pd.DataFrame, Looks]:
-    """A task's verdicts by the judges to draw, on items of these kinds (all if none is named), and their looks."""
-    frame = measured.verdicts[task]
-    frame = frame[frame["judge_id"].isin(looks) & (frame["kind"].isin(kinds) | (not kinds))]
+    """What is `kept` of a task's verdicts, and the looks of its judges; `NothingToDraw` if that is nothing."""
+    frame = kept(measured, task, looks, *kinds)
+    if frame.empty:
+        raise NothingToDraw(f"No {task} verdicts" + (f" on {' or '.join(kinds)} items" if kinds else ""))
     return frame, having(frame, looks)
+
+
+def kept(measured: Measured, task: str, looks: Looks, *kinds: str) -> pd.DataFrame:
+    """A task's verdicts by the judges to draw, on items of these kinds (all if none is named)."""
+    frame = measured.verdicts[task]
+    return frame[frame["judge_id"].isin(looks) & (frame["kind"].isin(kinds) | (not kinds))]
 
 
 def having(frame: pd.DataFrame, looks: Looks) -> Looks:
