@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from c2faith.analysis.figures import layout
 from c2faith.analysis.figures.layout import INTERVALS, counted, note, unanswered, undefined
-from c2faith.analysis.figures.registry import NothingToDraw, column, figure, having, kept, rates, shown
+from c2faith.analysis.figures.registry import column, figure, having, kept, rates, shown
 from c2faith.analysis.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, Looks
 from c2faith.analysis.metrics import Measured
 
@@ -61,8 +61,7 @@ def fig2a_detection(measured: Measured, looks: Looks) -> Figure:
     axes.set_xlabel("steps flagged as not following (%)")
     layout.legend(picture, [Patch(color=MUTED, alpha=alpha, label=label) for _, label, alpha in bars])
     alone = "" if twins else "no clean twins: false alarms unknown"
-    note(picture, counted(frame), alone, unanswered(frame, looks), INTERVALS)
-    return picture
+    return note(picture, counted(frame), alone, unanswered(frame, looks), INTERVALS)
 
 
 @figure("Exp 1: detection by the step's position in its chain.", "detection")
@@ -82,8 +81,7 @@ def fig7_position(measured: Measured, looks: Looks) -> Figure:
     spans = zip(edges, edges[1:], counts, strict=False)
     grid[0].set_xticks(at, [f"{low:.2f}–\n{high:.2f}\n({count})" for low, high, count in spans])
     layout.shares(grid[0])
-    note(picture, counted(bad), unanswered(bad, looks), undefined(*found), INTERVALS)
-    return picture
+    return note(picture, counted(bad), unanswered(bad, looks), undefined(*found), INTERVALS)
 
 
 @figure("Exp 1: detection against false alarms.", "detection")
@@ -95,7 +93,7 @@ def false_alarm_plane(measured: Measured, looks: Looks) -> Figure:
     """
     frame, looks = shown(measured, "detection", looks)
     if not looks or not (frame["kind"] == "clean").any():
-        raise NothingToDraw("No clean twins: false alarms are unknown")
+        raise layout.NothingToDraw("No clean twins: false alarms are unknown")
     table = measured.of("detection", "detection")
     caught, alarmed = column(table, "detection", looks), column(table, "false_alarm", looks)
     picture, axes = layout.canvas(COLUMN, 3.6)
@@ -112,8 +110,7 @@ def false_alarm_plane(measured: Measured, looks: Looks) -> Figure:
         layout.shares(axes, along, (-0.02, 1.02))
     layout.legend(picture, layout.line_handles(looks))
     lines = "thin lines: other thresholds on the confidence", "dotted: flagging at random"
-    note(picture, counted(frame), unanswered(frame, looks), *lines, INTERVALS)
-    return picture
+    return note(picture, counted(frame), unanswered(frame, looks), *lines, INTERVALS)
 
 
 def _roc(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +138,7 @@ def ablation(measured: Measured, looks: Looks) -> Figure:
     asked = pd.concat([frame for task, frame in frames.items() if task != "detection"])
     looks = having(asked, looks)
     if not looks:
-        raise NothingToDraw("No judge was asked with less context")
+        raise layout.NothingToDraw("No judge was asked with less context")
     tables = {task: measured.of("detection", task) for task in conditions}
     wide = len(looks) > 3
     picture, grid = layout.canvas(PAGE if wide else COLUMN, 3.4, 2, 1, sharex=True, sharey=True)
@@ -159,8 +156,7 @@ def ablation(measured: Measured, looks: Looks) -> Figure:
     planned = frames["detection"]["item_id"].nunique()
     skipped = planned - frames.get("shuffled", frames["detection"])["item_id"].nunique()
     few = f"shuffled: {skipped} items with fewer than two steps to shuffle are not asked" if skipped else ""
-    note(picture, counted(frames["detection"]), few, unanswered(asked, looks), INTERVALS)
-    return picture
+    return note(picture, counted(frames["detection"]), few, unanswered(asked, looks), INTERVALS)
 
 
 @figure("Exp 2: localization metrics.", "localization")
@@ -189,8 +185,7 @@ def fig2b_localization(measured: Measured, looks: Looks) -> Figure:
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel("share of items (%)")
     layout.legend(picture, layout.bar_handles(looks))
-    note(picture, counted(injected), unanswered(injected, looks), undefined(*estimates), INTERVALS)
-    return picture
+    return note(picture, counted(injected), unanswered(injected, looks), undefined(*estimates), INTERVALS)
 
 
 @figure("How near the named step lies to the true one.", "localization")
@@ -213,8 +208,7 @@ def fig5_within_k(measured: Measured, looks: Looks) -> Figure:
     layout.shares(grid[0])
     detected = f"detected {layout.spread(named.groupby(bad['judge_id']).sum())}"
     about = detected, "step named: detection rate over all items"
-    note(picture, counted(bad), *about, unanswered(bad, looks), undefined(found[0]), INTERVALS)
-    return picture
+    return note(picture, counted(bad), *about, unanswered(bad, looks), undefined(found[0]), INTERVALS)
 
 
 @figure("On which side of the true step the named one lies.", "localization")
@@ -247,8 +241,7 @@ def fig6_signed_error(measured: Measured, looks: Looks) -> Figure:
     panels[0].set_xticklabels([f"≤−{ERROR_REACH}", "−4", "−2", "0", "2", "4", f"≥{ERROR_REACH}"])
     layout.in_percent(panels[0].yaxis)
     marks = "◆ mean; | mean if wrong picks fell evenly on the other steps"
-    note(picture, marks, counted(bad), unanswered(bad, looks), INTERVALS)
-    return picture
+    return note(picture, marks, counted(bad), unanswered(bad, looks), INTERVALS)
 
 
 def _named_step(frame: pd.DataFrame) -> pd.Series:

@@ -59,8 +59,7 @@ def fig3a_scores(measured: Measured, looks: Looks) -> Figure:
         Line2D([], [], color=INK, linestyle="--", label="reference mean"),
     ]
     layout.legend(picture, handles)
-    note(picture, *_about(frame, looks), undefined(*means))
-    return picture
+    return note(picture, *_about(frame, looks), undefined(*means))
 
 
 def _violin(axes: Axes, at: float, scores: pd.Series, sides: tuple[int, ...], **keywords: object) -> None:
@@ -103,8 +102,7 @@ def fig3b_trend(measured: Measured, looks: Looks, *, x: Literal["nominal", "real
         axes.plot(at, items.groupby("deletion_rate")["reference"].mean(), **REFERENCE)
     grid[0].set(ylim=(-0.1, TOP + 0.1), yticks=range(TOP + 1))
     grid[0].set(xticks=at, xticklabels=[f"{each:.0f}" for each in at])
-    note(picture, *_about(frame, looks), undefined(*means))
-    return picture
+    return note(picture, *_about(frame, looks), undefined(*means))
 
 
 def _means(measured: Measured, looks: Looks) -> list[pd.DataFrame]:

@@ -56,18 +56,9 @@ def curves(
 ) -> tuple[Figure, list[Axes]]:
     """A line with intervals for each judge: side by side in one column, or from 7 judges on in a panel each.
 
-    Parameters
-    ----------
-    at : array of shape (n,)
-        Where on x each of the `estimates` stands.
-    estimates : n frames
-        Indexed by judge: value, low, high.
-    labels : str
-        Of x and y.
-    gap : float
-        On x, how far the outermost judges' marks are moved apart so that intervals do not hide each other.
-    handles : sequence
-        Legend entries of what else will be drawn.
+    Each of the `estimates` (value, low, high by judge) stands at its place `at` on x, where the outermost judges'
+    marks are moved `gap` apart so that intervals do not hide each other; `labels` are those of x and y, `handles`
+    legend entries of what else will be drawn.
     """
     lines = {name: of_judge(estimates, name) for name in drawn}
     if len(drawn) <= MOST_TOGETHER:
@@ -91,6 +82,10 @@ def curves(
 def of_judge(estimates: Sequence[pd.DataFrame], name: str) -> pd.DataFrame:
     """One judge's row of each of several estimates, in their order."""
     return pd.DataFrame([each.loc[name] for each in estimates]).reset_index(drop=True)
+
+
+class NothingToDraw(Exception):  # noqa: N818 - no error: the figure says it
+    """Why a figure has nothing to show."""
 
 
 def empty(message: str) -> Figure:
@@ -157,11 +152,12 @@ def shares(axes: Axes, along: str = "y", limits: tuple[float, float] = (0, 1.03)
     in_percent(getattr(axes, f"{along}axis"))
 
 
-def note(figure: Figure, *parts: str) -> None:
+def note(figure: Figure, *parts: str) -> Figure:
     """Small print under the figure, after what stands there: n, the unanswered, and what a reader must know."""
     figure.parts = (*getattr(figure, "parts", ()), *filter(None, parts))
     text = textwrap.fill(" · ".join(figure.parts), int(figure.get_figwidth() * 22))
     figure.supxlabel(text, x=0.01, ha="left", fontsize=5.8, color=MUTED)
+    return figure
 
 
 def counted(frame: pd.DataFrame) -> str:

@@ -13,17 +13,7 @@ from matplotlib.figure import Figure
 from c2faith.analysis import metrics
 from c2faith.analysis.figures import layout
 from c2faith.analysis.figures.layout import INTERVALS, counted, note, unanswered, undefined
-from c2faith.analysis.figures.registry import (
-    ENDS,
-    NothingToDraw,
-    column,
-    figure,
-    having,
-    headlines,
-    kept,
-    rates,
-    shown,
-)
+from c2faith.analysis.figures.registry import ENDS, column, figure, having, headlines, kept, rates, shown
 from c2faith.analysis.figures.style import COLUMN, FAINT, INK, MUTED, PAGE, Look, Looks
 from c2faith.analysis.metrics import Measured
 from c2faith.judging.tasks import TASKS
@@ -55,7 +45,7 @@ def fig4_radar(measured: Measured, looks: Looks) -> Figure:
     frames = {task: kept(measured, task, looks, "perturbed") for task in tasks}
     frames = {task: frame for task, frame in frames.items() if len(frame)}
     if not frames:
-        raise NothingToDraw("No verdicts to compare")
+        raise layout.NothingToDraw("No verdicts to compare")
     looks = having(pd.concat(frames.values()), looks)
     capabilities = _capabilities(measured, frames, looks)
     lines = {name: layout.of_judge(capabilities, name) for name in looks}
@@ -78,8 +68,7 @@ def fig4_radar(measured: Measured, looks: Looks) -> Figure:
     sizes = {task: layout.spread(frame["judge_id"].value_counts()) for task, frame in frames.items()}
     about = "n a judge: " + ", ".join(f"{task} {n}" for task, n in sizes.items())
     short = "" if together else "E1: Exp 1, E2: Exp 2, C: coverage (within 1, 1 − MAE/4)"
-    note(picture, about, short, undefined(*capabilities), INTERVALS)
-    return picture
+    return note(picture, about, short, undefined(*capabilities), INTERVALS)
 
 
 def _spokes(axes: Axes, names: Sequence[str]) -> None:
@@ -133,14 +122,15 @@ def fig8_failures(measured: Measured, looks: Looks) -> Figure:
     bad, looks = shown(measured, "detection", looks, "perturbed")
     patterns = metrics.failure_patterns(bad)
     if patterns.empty:
-        raise NothingToDraw("No perturbed step was put to every judge")
+        raise layout.NothingToDraw("No perturbed step was put to every judge")
     missed = [tuple(each.split(" + ")) if each else () for each in patterns["missed_by"]]
     draw = _named_bars if len(looks) < UPSET_FROM else _upset
     picture = draw(missed, patterns["count"].to_numpy(), looks)
     asked, compared = bad["item_id"].nunique(), int(patterns["count"].sum())
     about = f"n = {compared} perturbed steps put to every judge" + (f" of {asked}" if asked > compared else "")
-    note(picture, about, unanswered(bad, looks) + (", counted as missed" if bad["value"].isna().any() else ""))
-    return picture
+    return note(
+        picture, about, unanswered(bad, looks) + (", counted as missed" if bad["value"].isna().any() else "")
+    )
 
 
 def _colour(who: tuple[str, ...], looks: Looks) -> dict[str, object]:
@@ -220,7 +210,7 @@ def calibration(measured: Measured, looks: Looks, *, task: str = "detection") ->
     frame, looks = shown(measured, task, looks)
     sure = having(frame[frame["confidence"].notna() & (frame["kind"] != "natural")], looks)
     if not sure:
-        raise NothingToDraw("No judge gives a confidence")
+        raise layout.NothingToDraw("No judge gives a confidence")
     bins = measured.of("reliability", task, task=task)
     errors = column(measured.of("calibration", task, task=task), "ece", sure)
     picture, grid = layout.panels(sure, 1.6, "confidence that something is wrong", "share wrong (%)")
@@ -239,8 +229,7 @@ def calibration(measured: Measured, looks: Looks, *, task: str = "detection") ->
     grid[0].set(xlim=(0, 1), xticks=np.linspace(0, 1, 6))
     without = [look.label for name, look in looks.items() if name not in sure]
     silent = f"no confidence: {', '.join(without)}" if without else ""
-    note(picture, "grey bars: share of items (%)", silent, "dotted: calibrated", INTERVALS)
-    return picture
+    return note(picture, "grey bars: share of items (%)", silent, "dotted: calibrated", INTERVALS)
 
 
 def headline(measured: Measured, looks: Looks, *, task: str) -> Figure:
@@ -254,5 +243,4 @@ def headline(measured: Measured, looks: Looks, *, task: str) -> Figure:
     axes.set_yticks(range(len(looks)), [look.label for look in looks.values()])
     axes.set(xlabel=TASKS[task].headline.replace("_", " "), ylim=(len(looks) - 0.5, -0.5))
     axes.grid(axis="x")
-    note(picture, counted(frame), unanswered(frame, looks), undefined(found), INTERVALS)
-    return picture
+    return note(picture, counted(frame), unanswered(frame, looks), undefined(found), INTERVALS)

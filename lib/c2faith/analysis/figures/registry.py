@@ -20,10 +20,6 @@ from c2faith.judging.tasks import TASKS
 ENDS = ["value", "low", "high"]
 
 
-class NothingToDraw(Exception):  # noqa: N818 - no error: the figure says it
-    """Why a figure has nothing to show."""
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One figure of the gallery: how it is made, and of which tasks' verdicts (all of `needs`, one of `any_of`)."""
@@ -59,11 +55,9 @@ class Entry:
         with style.shared_style():
             try:
                 made = self.make(measured, looks, **{**self.options, **options})
-            except NothingToDraw as reason:
+            except layout.NothingToDraw as reason:
                 made = layout.empty(str(reason))
-            if left_out:
-                layout.note(made, left_out)
-        return made
+            return layout.note(made, left_out) if left_out else made
 
     def _best(self, measured: Measured) -> tuple[Looks, str]:
         judges = sorted(judges_of(measured, self.any_of or self.needs))
@@ -112,16 +106,15 @@ def judges_of(measured: Measured, tasks: Iterable[str]) -> set[str]:
 
 def headlines(measured: Measured, task: str) -> pd.DataFrame:
     """The number that says what a judge is worth at a task: value, low, high, by judge."""
-    row = TASKS[task]
-    table = measured.of(row.metric, task)
-    return column(table, row.headline, dict.fromkeys(table["judge_id"]))
+    table = measured.of(TASKS[task].metric, task)
+    return column(table, TASKS[task].headline, table["judge_id"])
 
 
 def shown(measured: Measured, task: str, looks: Looks, *kinds: str) -> tuple[pd.DataFrame, Looks]:
     """What is `kept` of a task's verdicts, and the looks of its judges; `NothingToDraw` if that is nothing."""
     frame = kept(measured, task, looks, *kinds)
     if frame.empty:
-        raise NothingToDraw(f"No {task} verdicts" + (f" on {' or '.join(kinds)} items" if kinds else ""))
+        raise layout.NothingToDraw(f"No {task} verdicts" + (f" on {' or '.join(kinds)} items" if kinds else ""))
     return frame, having(frame, looks)
 
 
@@ -137,7 +130,7 @@ def having(frame: pd.DataFrame, looks: Looks) -> Looks:
     return {name: look for name, look in looks.items() if name in here}
 
 
-def column(table: pd.DataFrame, name: str, looks: Looks) -> pd.DataFrame:
+def column(table: pd.DataFrame, name: str, looks: Iterable[str]) -> pd.DataFrame:
     """One estimate of a metric's table as value, low and high, indexed by judge in the order of `looks`."""
     chosen = table.set_index("judge_id")[[name, f"{name}_low", f"{name}_high"]]
     return chosen.set_axis(ENDS, axis=1).reindex(list(looks))
@@ -148,17 +141,7 @@ def rates(
 ) -> pd.DataFrame:
     """Each judge's mean of `amounts` over its rows of the frame, or over those where `among` holds.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of a verdict frame; its chains are resampled.
-    amounts : Series
-        A number or truth value for each row of `frame`; not looked at where `among` does not hold.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by judge: value, low, high (95%). NaN for a judge without such rows.
+    The frame's chains are resampled. Indexed by judge: value, low, high (95%), NaN where it is over no rows.
     """
     chains = frame["chain_id"]
     resamples = Resamples.draw(chains, measured.draws, measured.seed)

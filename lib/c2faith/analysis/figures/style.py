@@ -60,13 +60,8 @@ class Look:
     @property
     def line(self) -> dict[str, Any]:
         """Keywords of a line with markers."""
-        return {
-            "color": self.colour,
-            "linestyle": self.dashes,
-            "marker": self.marker,
-            "markeredgecolor": "white",
-            "markeredgewidth": 0.4,
-        }
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+        return {"color": self.colour, "linestyle": self.dashes, "marker": self.marker, **edge}
 
 
 Looks = Mapping[str, Look]
@@ -75,25 +70,17 @@ Looks = Mapping[str, Look]
 def looks(judge_ids: Iterable[str]) -> dict[str, Look]:
     """A colour, hatch, marker and dash pattern for each judge, given out in the order of their sorted names.
 
-    Pass the judges of the whole run, so that a judge keeps its look in figures where others are absent.
+    Pass the judges of the whole run, so that a judge keeps its look in figures where others are absent. More than
+    12 are refused: no thirteenth could be told apart.
 
-    Raises
-    ------
-    InputError
-        For more than 12 judges: no thirteenth could be told apart.
-
-    Examples
-    --------
     >>> [(name, look.marker) for name, look in looks(["b", "a", "b"]).items()]
     [('a', 'o'), ('b', 's')]
     """
     names = sorted(set(judge_ids))
     if len(names) > MOST_JUDGES:
         raise InputError(f"{len(names)} judges: figures tell at most {MOST_JUDGES} apart; choose fewer")
-    return {
-        name: Look(_label(name), COLOURS[i], _HATCHES[i], _MARKERS[i], _DASHES[i % len(_DASHES)])
-        for i, name in enumerate(names)
-    }
+    styles = zip(COLOURS, _HATCHES, _MARKERS, _DASHES * 2, strict=True)
+    return {name: Look(_label(name), *each) for name, each in zip(names, styles, strict=False)}
 
 
 def _label(judge_id: str) -> str:
