@@ -139,8 +139,5 @@ def _table(name: str, frame: pd.DataFrame) -> dict[str, Any]:
 def _figure(name: str, path: Path, caption: str) -> dict[str, Any]:
     content = path.read_bytes()
     width, height = struct.unpack(">II", content[_PNG_SIZE])
-    image = base64.b64encode(content).decode()
-    return {"name": name, "title": _title(name), "caption": caption, "image": image} | {
-        "width": width,
-        "height": height,
-    }
+    about = {"name": name, "title": _title(name), "caption": caption, "width": width, "height": height}
+    return about | {"image": base64.b64encode(content).decode()}
