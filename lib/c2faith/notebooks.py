@@ -15,7 +15,9 @@ from typing import Any
 import jupytext
 import nbformat
 import papermill
+from nbformat.v4 import new_code_cell
 from papermill.exceptions import PapermillExecutionError
+from papermill.translators import PythonTranslator
 
 from c2faith import paths
 from c2faith.records import InputError, replacing
@@ -48,7 +50,7 @@ def read(name: str) -> nbformat.NotebookNode:
 def defaults(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """Names and literal values of the one cell tagged ``parameters``."""
     cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())]
-    return _assigned(cells[0].source) if cells else {}
+    return {name: ast.literal_eval(text) for cell in cells for name, text in _assigned(cell.source).items()}
 
 
 def coerce(given: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,23 +171,9 @@ def pair(check: bool = False) -> list[str]:
     return differing
 
 
-def _assigned(source: str) -> dict[str, Any]:
-    """Names bound to literals by plain or annotated assignments."""
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return {}
-    bound = {}
-    for node in body:
-        target = node.target if isinstance(node, ast.AnnAssign) else None
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-        if isinstance(target, ast.Name) and node.value is not None:
-            try:
-                bound[target.id] = ast.literal_eval(node.value)
-            except ValueError:
-                continue
-    return bound
+def _assigned(source: str) -> dict[str, str]:
+    """Names that a cell binds, with their values as source text."""
+    return {found.name: found.default for found in PythonTranslator.inspect(new_code_cell(source))}
 
 
 def _typed(name: str, text: str, kind: type) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,24 +26,16 @@ from c2faith.records import InputError, sha256
 class Tally:
     """What a judge's run on one task has taken so far, over all resumes."""
 
-    items: int = 0
+    items: int
     finished: int = 0
     calls: int = 0
     errors: int = 0
     dollars: float = 0.0
-    usage: dict[str, int] = field(default_factory=dict)
+    usage: Counter[str] = field(default_factory=Counter)
 
     @property
     def pending(self) -> int:
         return self.items - self.finished
-
-    def add(self, row: Mapping[str, Any], price: Callable[[Mapping[str, int]], float]) -> None:
-        """Count one journal row's call; whether its item is finished by it is not looked at."""
-        self.calls += 1
-        self.errors += row.get("error") == "api_error"
-        for name, count in (row.get("usage") or {}).items():
-            self.usage[name] = self.usage.get(name, 0) + count
-        self.dollars += price(row.get("usage") or {})
 
 
 def ask_run(
@@ -60,8 +53,8 @@ def ask_run(
 
     Parameters
     ----------
-    name
-        The judge (see `judges.make`).
+    name, edge
+        The judge, and its endpoint, connections and the like (see `judges.make`).
     asked
         Tasks; those of the judge if empty.
     part
@@ -72,8 +65,6 @@ def ask_run(
         Through the provider's Batch API.
     announce
         Takes what is to be known beforehand: items that cannot be asked, the forecast of what costs money.
-    **edge
-        Endpoint, connections and the like, for `judges.make`.
     """
     if max_cost is not None and not 0 <= max_cost < math.inf:
         raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
@@ -81,45 +72,40 @@ def ask_run(
     judge = judges.make(name, batch=folder if batch else None, **edge)
     asked = tuple(asked or judge.tasks)
     refuse_unanswered(judge, asked)
-    rows = dataset.of_run(run)
+    rows, recorded, tallies, pending = dataset.of_run(run), {}, {}, []
     queries: dict[Path, list[Query]] = {}
-    pending: list[Query] = []
-    tallies: dict[Path, Tally] = {}
-    recorded: dict[str, int] = {}
     for task in asked:
         if line := tasks.left_out(rows, task):
             announce(line)
         whole = [item.query(judge.fingerprint) for item in tasks.items(rows, task)]
-        known = replies.settled(replies.journal_path(paths.frozen_dir(run), judge.judge_id, task))
+        frozen = replies.journal_path(paths.frozen_dir(run), judge.judge_id, task)
+        known = replies.settled(replies.read(frozen))
         left = [query for query in whole if query.key not in known]
-        recorded[task] = len(whole) - len(left)
         path = replies.journal_path(folder, judge.judge_id, task)
-        queries[path] = shard(left, part)
+        queries[path], recorded[path] = shard(left, part), len(whole) - len(left)
         tallies[path], missing = _standing(judge, path, queries[path])
         pending += missing
     if hasattr(judge, "prices"):
         announce(f"{judge.judge_id}: {pricing.forecast(pending, judge.model, judge.prices, batch=batch).line()}")
-    open_paths = [path for path, tally in tallies.items() if tally.pending]
-    if open_paths:
+    if pending:
         replies.pin(judge, folder)
     # Batches take hours: those of all tasks are submitted before the first is waited for.
-    for group in [open_paths] if batch and open_paths else [[path] for path in open_paths]:
+    unfinished = [path for path, tally in tallies.items() if tally.pending]
+    for group in [unfinished] if batch and unfinished else [[path] for path in unfinished]:
         elsewhere = sum(tally.dollars for path, tally in tallies.items() if path not in group)
         limit = None if max_cost is None else max_cost - elsewhere
         tallies |= ask_into(judge, {path: queries[path] for path in group}, max_cost=limit)
     for path, tally in tallies.items():
-        tally.items += recorded[path.stem]
-        tally.finished += recorded[path.stem]
+        tally.items += recorded[path]
+        tally.finished += recorded[path]
     return {path.stem: tally for path, tally in tallies.items()}
 
 
 def ask(judge: Judge, queries: Sequence[Query], folder: Path, *, max_cost: float | None = None) -> dict[str, Tally]:
-    """Ask a judge the queries that are not finished in a run's folder; a tally by task.
+    """Ask a judge the queries of one task or several that are not finished in a run's folder; a tally by task.
 
     Parameters
     ----------
-    queries
-        All planned queries of one task or several.
     max_cost
         Dollars, over all resumes of these tasks; the judge stops before they are passed.
 
@@ -140,36 +126,26 @@ def ask_into(
     judge: Judge, asked: Mapping[Path, Sequence[Query]], *, max_cost: float | None = None
 ) -> dict[Path, Tally]:
     """As `ask`, into journals of any place, one a task; nothing is pinned."""
-    price = getattr(judge, "price", _free)
-    tallies: dict[Path, Tally] = {}
-    books: dict[str, tuple[replies.Journal, Tally]] = {}
-    pending: list[Query] = []
     with ExitStack() as stack:
-        for path, queries in asked.items():
-            book = stack.enter_context(replies.Journal(path))
-            tallies[path], left = _standing(judge, path, queries)
-            books |= dict.fromkeys((query.task for query in left), (book, tallies[path]))
-            pending += left
-        if not pending:
-            return tallies
-        paid = sum(tally.dollars for tally in tallies.values())
-        if max_cost is not None:
+        books = {path: stack.enter_context(replies.Journal(path)) for path in asked}
+        before = {path: _standing(judge, path, queries) for path, queries in asked.items()}
+        place = {query.task: books[path] for path, (_, left) in before.items() for query in left}
+        pending = [query for _, left in before.values() for query in left]
+        paid = sum(tally.dollars for tally, _ in before.values())
+        if pending and max_cost is not None:
             if not hasattr(judge, "limit_spending"):
                 raise InputError(f"MAX_COST={max_cost}: judge {judge.judge_id} has no prices to count with")
             judge.limit_spending(max_cost - paid)
-        total = sum(tally.items for tally in tallies.values())
-        label = f"{judge.judge_id} {'+'.join(path.stem for path in asked)}"
+        label, total = f"{judge.judge_id} {'+'.join(path.stem for path in asked)}", sum(map(len, asked.values()))
         status = getattr(judge, "status", str)
         with Progress(label, total, total - len(pending), status=status) as progress:
             progress.dollars = paid
-            for query, reply in judge.replies(pending):
-                book, tally = books[query.task]
-                row = book.append(query, reply)
-                tally.add(row, price)
+            for query, reply in judge.replies(pending) if pending else ():
+                row = place[query.task].append(query, reply)
+                paid += _price(judge, row)
                 if replies.is_final(row):
-                    tally.finished += 1
-                    progress.advance(sum(tally.dollars for tally in tallies.values()))
-    return tallies
+                    progress.advance(paid)
+        return {path: _standing(judge, path, queries)[0] for path, queries in asked.items()}
 
 
 def refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
@@ -196,17 +172,20 @@ def shard(queries: Sequence[Query], part: str) -> list[Query]:
     return [query for query in queries if int(sha256(query.item_id)[:16], 16) % n == k - 1]
 
 
+def _price(judge: Judge, row: Mapping[str, Any]) -> float:
+    return judge.price(row.get("usage") or {}) if hasattr(judge, "price") else 0.0
+
+
 def _standing(judge: Judge, path: Path, queries: Sequence[Query]) -> tuple[Tally, list[Query]]:
     """What a journal's calls have taken, and the queries that none of them settles."""
-    price, tally, settled = getattr(judge, "price", _free), Tally(items=len(queries)), set()
+    tally, settled = Tally(items=len(queries)), set()
     for row in replies.read(path):
-        tally.add(row, price)
+        tally.calls += 1
+        tally.errors += row.get("error") == "api_error"
+        tally.dollars += _price(judge, row)
+        tally.usage.update(row.get("usage") or {})
         if replies.is_final(row):
             settled.add(replies.key(row))
     left = [query for query in queries if query.key not in settled]
     tally.finished = len(queries) - len(left)
     return tally, left
-
-
-def _free(usage: Mapping[str, int]) -> float:
-    return 0.0

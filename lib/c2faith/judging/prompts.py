@@ -73,18 +73,9 @@ def render(
 ) -> Messages:
     """What a judge is shown for one item: (role, content) pairs.
 
-    Parameters
-    ----------
-    templates
-        Names of `data/prompts`. Their placeholders: ``question``, ``steps``; with a target ``context`` (the steps
-        before it), ``target`` (numbered) and ``step`` (without its number); with an original
-        ``original`` and ``removed``.
-    steps
-        The steps the judge sees.
-    target
-        0-based index of the step in question.
-    original, removed
-        The whole chain and the 0-based indices of the removed steps.
+    Placeholders of the `templates` (names in `data/prompts`): ``question``, ``steps`` (those that the judge sees);
+    with a `target`, the 0-based index of the step in question, ``context`` (the steps before it), ``target``
+    (numbered) and ``step`` (without its number); with an `original`, the whole chain, ``original`` and ``removed``.
     """
     fields = {"question": disarm(question), "steps": number_steps(steps)}
     if target is not None:

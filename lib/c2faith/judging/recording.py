@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Iterable, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,8 @@ from c2faith.records import InputError, dump, read_json, sha256_file, write_byte
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
 TRAINED = (
-    "config.json",
-    "figures.json",
-    "log.jsonl",
-    "head-*.safetensors",
-    "adapter/*.json",
-    "adapter/*.safetensors",
+    *("config.json", "figures.json", "log.jsonl"),
+    *("head-*.safetensors", "adapter/*.json", "adapter/*.safetensors"),
 )
 
 
@@ -36,34 +32,32 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     InputError
         If a judge has items pending, is recorded with all its tasks already, or was another one then.
     """
-    source, target = paths.run_dir(run), paths.frozen_dir(run)
+    target, source = replies.folders(run)
     rows = dataset.of_run(run)
     if (source / "manifest.json").exists() and dataset.read(source).manifest["files"] != rows.manifest["files"]:
         raise InputError(f"{target}: holds replies to another dataset; record this one under another RUN")
-    chosen = judges or sorted(path.parent.name for path in source.glob("replies/*/judge.json"))
+    chosen = judges or sorted({path.parent.name for path in source.glob("replies/*/*.jsonl")})
     record = read_json(target / "record.json") if (target / "record.json").exists() else {}
     # All judges are looked through before anything is written.
-    new = {paths.judge_name(judge_id): _to_record(rows, run, judge_id, record.get(judge_id)) for judge_id in chosen}
+    new = {judge: _to_record(rows, run, paths.judge_name(judge), record.get(judge)) for judge in chosen}
     written = []
-    for judge_id, journals in new.items():
-        kept, known, files = replies.judge_folder(target, judge_id), record.get(judge_id), {}
-        for name, rows_of in journals.items():
-            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in rows_of))
-            files[name] = sha256_file(kept / name)
+    for judge, journals in new.items():
+        kept, pinned = replies.judge_folder(target, judge), replies.read_pin(replies.judge_folder(source, judge))
+        for name, found in journals.items():
+            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in found))
             written.append(kept / name)
-        pinned = replies.read_pin(replies.judge_folder(source, judge_id))
-        command = _command(run, judge_id, files)
-        made = {"command": command, "versions": _versions(), "processor": platform.machine()}
+        files = {name: sha256_file(kept / name) for name in journals}
+        made = {"command": _command(run, judge, files), "versions": _versions(), "processor": platform.machine()}
         if pinned.get("provider") == "cros":
             copies = _copy_trained(source / "cros", target / "cros")
             made["trained"] = {str(copy.relative_to(target / "cros")): sha256_file(copy) for copy in copies}
             written += copies
-        if known:
+        if known := record.get(judge):
             known["added"] = [*known.get("added", []), {**made, "files": sorted(files)}]
             known["files"] |= files
         else:
             write_json(kept / "judge.json", pinned)
-            record[judge_id] = {**made, "files": files}
+            record[judge] = {**made, "files": files}
     if not dataset.is_recorded(target):
         written += dataset.write(rows, target, packed=True)
     write_json(target / "record.json", record)
@@ -71,36 +65,35 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
 
 
 def _to_record(
-    rows: dataset.Dataset, run: str, judge_id: str, known: dict[str, Any] | None
-) -> dict[str, list[dict[str, Any]]]:
+    rows: dataset.Dataset, run: str, judge: str, known: dict[str, Any] | None
+) -> dict[str, list[replies.Row]]:
     """The rows of a judge's journals that are not recorded yet, by file name, if all of them can be."""
-    folder, target = replies.judge_folder(paths.run_dir(run), judge_id), paths.frozen_dir(run)
-    pinned = replies.read_pin(folder)
-    names = [
-        path.name for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]
-    ]
-    if known and not names:
-        raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
-    if known and replies.read_pin(replies.judge_folder(target, judge_id))["fingerprint"] != pinned["fingerprint"]:
-        raise InputError(f"{target}: {judge_id} was recorded as another model; give this one another name")
-    found = {}
-    for name in names:
-        found[name] = list(replies.read(folder / name))
-        final = {replies.key(row) for row in found[name] if replies.is_final(row)}
+    target, folder = (replies.judge_folder(place, judge) for place in replies.folders(run))
+    fingerprint = replies.read_pin(folder)["fingerprint"]
+    found = {path.name: list(replies.read(path)) for path in sorted(folder.glob("*.jsonl"))}
+    new = {name: kept for name, kept in found.items() if kept and name not in (known or {}).get("files", ())}
+    if not new:
+        why = "is recorded already, and records are never rewritten" if known else "has no replies to record"
+        raise InputError(f"{paths.frozen_dir(run)}: {judge} {why}")
+    if known and replies.read_pin(target)["fingerprint"] != fingerprint:
+        raise InputError(
+            f"{paths.frozen_dir(run)}: {judge} was recorded as another model; give this one another name"
+        )
+    for name, kept in new.items():
+        settled = replies.settled(kept)
         items = tasks.items(rows, name.removesuffix(".jsonl"))
-        if pending := sum(item.query(pinned["fingerprint"]).key not in final for item in items):
+        if pending := sum(item.query(fingerprint).key not in settled for item in items):
             raise InputError(f"{folder / name}: {pending} items are pending; finish the run before recording it")
-    return found
+    return new
 
 
 def _copy_trained(source: Path, target: Path) -> list[Path]:
     """A trained judge's heads, settings and log, unless they are recorded already."""
     files = [path for pattern in TRAINED for path in sorted(source.glob(pattern))]
-    if target.exists() or not files:
-        return []
-    for path in files:
-        write_bytes(target / path.relative_to(source), path.read_bytes())
-    return [target / path.relative_to(source) for path in files]
+    copies = [target / path.relative_to(source) for path in files if not target.exists()]
+    for path, copy in zip(files, copies, strict=False):
+        write_bytes(copy, path.read_bytes())
+    return copies
 
 
 def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
@@ -111,10 +104,5 @@ def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
-    for name in VERSIONED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    found = {package.name: package.version for package in distributions() if package.name in VERSIONED}
     return {"python": platform.python_version(), **found}

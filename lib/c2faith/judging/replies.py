@@ -1,4 +1,4 @@
-"""Replies on disk: where they lie, which of them count, what pins them, and the journal that they are written to.
+"""Replies on disk: where they lie, which of them count, what pins them, and the journal they are written to.
 
 A judge's replies of a task are append-only JSON lines, one an attempt, in ``replies/<judge_id>/<task>.jsonl``
 under the run's live folder or the recorded one, beside ``judge.json``, which says what the judge is.
@@ -7,18 +7,19 @@ under the run's live folder or the recorded one, beside ``judge.json``, which sa
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from c2faith import paths
-from c2faith.judging.judges.base import Judge, Query, Reply
+from c2faith.judging.judges.base import Judge, Key, Query, Reply
 from c2faith.records import InputError, dump, iter_json_lines, read_json, write_json
 
-Key = tuple[str, str]
 Row = dict[str, Any]
 _REQUIRED = ("item_id", "prompt_sha256", "attempt")
 
@@ -40,7 +41,7 @@ def journal_path(folder: Path, judge_id: str, task: str) -> Path:
 
 def asked(run: str, task: str) -> list[str]:
     """Sorted ids of the judges that have a reply of this task, be it a failure."""
-    found = {path for folder in folders(run) for path in folder.glob(f"replies/*/{task}.jsonl")}
+    found = [path for folder in folders(run) for path in folder.glob(f"replies/*/{task}.jsonl")]
     return sorted({path.parent.name for path in found if next(read(path), None)})
 
 
@@ -49,6 +50,10 @@ def of_run(run: str, judge_id: str, task: str) -> list[Row]:
     recorded, live = (list(read(journal_path(folder, judge_id, task))) for folder in folders(run))
     known = {_attempt(row) for row in recorded}
     return recorded + [row for row in live if _attempt(row) not in known]
+
+
+def _attempt(row: Row) -> tuple[Any, ...]:
+    return *key(row), row.get("attempt"), row.get("at")
 
 
 def read(path: Path) -> Iterator[Row]:
@@ -71,6 +76,11 @@ def is_final(row: Row) -> bool:
     return row.get("error") != "api_error" and not (row.get("extra") or {}).get("will_retry")
 
 
+def settled(rows: Iterable[Row]) -> set[Key]:
+    """The keys that have a final row."""
+    return {key(row) for row in rows if is_final(row)}
+
+
 def latest(rows: Iterable[Row]) -> dict[Key, Row]:
     """The row that counts of every key: the last one, unless that is a failure after a final one."""
     known: dict[Key, Row] = {}
@@ -80,23 +90,17 @@ def latest(rows: Iterable[Row]) -> dict[Key, Row]:
     return known
 
 
-def settled(path: Path) -> set[Key]:
-    """The keys that a journal has a final row of."""
-    return {key(row) for row in read(path) if is_final(row)}
-
-
 def pin(judge: Judge, folder: Path) -> None:
     """Write down what a judge is beside its replies under `folder`, or refuse to mix them with another one's."""
-    place = judge_folder(folder, judge.judge_id)
-    if (place / "judge.json").exists():
-        if read_pin(place)["fingerprint"] != judge.fingerprint:
-            raise InputError(
-                f"{place / 'judge.json'}: {judge.judge_id} was recorded with another model or other parameters; "
-                "give the changed judge another name, or move the folder away"
-            )
-        return
-    config = getattr(judge, "config", {"judge_id": judge.judge_id})
-    write_json(place / "judge.json", {**config, "judge_id": judge.judge_id, "fingerprint": judge.fingerprint})
+    path = judge_folder(folder, judge.judge_id) / "judge.json"
+    if not path.exists():
+        config = getattr(judge, "config", {})
+        write_json(path, {**config, "judge_id": judge.judge_id, "fingerprint": judge.fingerprint})
+    elif read_pin(path.parent)["fingerprint"] != judge.fingerprint:
+        raise InputError(
+            f"{path}: {judge.judge_id} was recorded with another model or other parameters; "
+            "give the changed judge another name, or move the folder away"
+        )
 
 
 def read_pin(place: Path) -> dict[str, Any]:
@@ -118,16 +122,9 @@ def pinned(run: str, judge_id: str) -> dict[str, Any]:
 class Journal:
     """An open journal, to be used as a context manager: it survives kills and full disks.
 
-    A row is written by a single system call and forced to the disk at checkpoints. A torn last line is set aside on
-    opening, so its item is asked again. A second process on the same journal is refused. One without any row is
-    removed on closing.
-
-    Parameters
-    ----------
-    path
-        Its folder is made.
-    checkpoint_s
-        At most so many seconds of replies are at the mercy of a power cut.
+    A row is written by a single system call and forced to the disk every `checkpoint_s`. A torn last line is set
+    aside on opening, so its item is asked again. A second process on the same journal is refused. One without any
+    row is removed on closing.
 
     Raises
     ------
@@ -137,8 +134,7 @@ class Journal:
 
     def __init__(self, path: Path, checkpoint_s: float = 5.0):
         self.path = path
-        self._checkpoint_s = checkpoint_s
-        self._synced = time.monotonic()
+        self._checkpoint_s, self._synced = checkpoint_s, time.monotonic()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -169,33 +165,19 @@ class Journal:
 
     def finished(self, query: Query) -> bool:
         """Whether the query has a reply that is the judge's own, be it readable or not."""
-        row = self._latest.get(query.key)
-        return row is not None and is_final(row)
+        return query.key in self._latest and is_final(self._latest[query.key])
 
-    def append(self, query: Query, reply: Reply) -> dict[str, Any]:
+    def append(self, query: Query, reply: Reply) -> Row:
         """Write one attempt; on a full disk nothing of it stays and an `InputError` says so."""
         before = self._latest.get(query.key)
-        row = {
+        row = asdict(reply) | {
             "item_id": query.item_id,
             "prompt_sha256": query.prompt_sha256,
             "attempt": before["attempt"] + 1 if before else 0,
-            "text": reply.text,
-            "finish_reason": reply.finish_reason,
-            "usage": dict(reply.usage),
             "latency_s": round(reply.latency_s, 4),
-            "model": reply.model,
-            "mode": reply.mode,
-            "error": reply.error,
-            "scores": reply.scores,
-            "extra": dict(reply.extra),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        self._write(dump(row) + b"\n")
-        self._latest[query.key] = _slim(row)
-        return row
-
-    def _write(self, line: bytes) -> None:
-        size = os.fstat(self._file).st_size
+        line, size = dump(row) + b"\n", os.fstat(self._file).st_size
         try:
             if os.write(self._file, line) != len(line):
                 raise OSError(28, "No space left on device")
@@ -207,23 +189,19 @@ class Journal:
             raise InputError(
                 f"{self.path}: {error.strerror}; what was finished is kept, make room and run the same command"
             ) from error
+        self._latest[query.key] = _slim(row)
+        return row
 
     def _set_torn_line_aside(self) -> None:
-        size = os.fstat(self._file).st_size
-        tail, start = b"", size
-        while start and b"\n" not in tail:
-            step = min(1 << 16, start)
-            start -= step
-            tail = os.pread(self._file, step, start) + tail
-        torn = tail[tail.rfind(b"\n") + 1 :]
+        if not os.fstat(self._file).st_size:
+            return
+        with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as raw:
+            end = raw.rfind(b"\n") + 1
+            torn = raw[end:]
         if torn:
             with self.path.with_suffix(".torn").open("ab") as aside:
                 aside.write(torn + b"\n")
-            os.ftruncate(self._file, size - len(torn))
-
-
-def _attempt(row: Row) -> tuple[Any, ...]:
-    return *key(row), row.get("attempt"), row.get("at")
+            os.ftruncate(self._file, end)
 
 
 def _slim(row: Row) -> Row:

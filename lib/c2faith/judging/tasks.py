@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from c2faith.judging import prompts
 from c2faith.judging.answers import Answer, Coverage, Detection, Localization
@@ -17,6 +17,7 @@ from c2faith.records import InputError, rng, sha256
 
 if TYPE_CHECKING:
     from c2faith.dataset import Dataset
+    from c2faith.records import Chain, NaturalItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,49 +58,21 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """All that the library knows of one task.
-
-    Attributes
-    ----------
-    title : str
-        Words for tables.
-    templates : tuple of str
-        The files of `data/prompts` that make its prompt, one after the other.
-    answer : type of Answer, optional
-        What a reply is read as; None where it is free text.
-    items : callable, optional
-        Dataset → items; None where the task is asked while the dataset is made.
-    truth : str, optional
-        The column of the verdict frame that a value is compared with.
-    reference_task : str, optional
-        The task whose verdicts may be the truth instead of what is known of the chain.
-    confidence : callable
-        `Reply.scores` → the frame's `confidence`.
-    metric : str, optional
-        Its name in `analysis.metrics.METRICS`; None where verdicts are no end in themselves.
-    headline : str, optional
-        The metric's column that says in one number what a judge is worth.
-    default : bool
-        Whether judges are asked it without naming it.
-    ablates : str, optional
-        The task of which this one shows less.
-    unasked : str
-        What the items of `ablates` that this task cannot ask have in common.
-    """
+    """All that the library knows of one task."""
 
     name: str
-    title: str
-    templates: tuple[str, ...]
-    answer: type[Answer] | None
-    items: Callable[[Dataset], list[Item]] | None
-    truth: str | None = None
-    reference_task: str | None = None
-    confidence: Callable[[Sequence[float]], float] = max
-    metric: str | None = None
-    headline: str | None = None
-    default: bool = False
-    ablates: str | None = None
-    unasked: str = ""
+    title: str  # words for tables
+    templates: tuple[str, ...]  # the files of `data/prompts` that make its prompt, one after the other
+    answer: type[Answer] | None  # what a reply is read as; None: free text
+    items: Callable[[Dataset], list[Item]] | None  # None: asked while the dataset is made, not of it
+    truth: str | None = None  # the frame's column that a value is compared with
+    reference_task: str | None = None  # whose verdicts may be the truth instead of what is known of a chain
+    confidence: Callable[[Sequence[float]], float] = max  # `Reply.scores` → the frame's `confidence`
+    metric: str | None = None  # its name in `analysis.metrics.METRICS`; None: a verdict is no end in itself
+    headline: str | None = None  # the metric's column that says in one number what a judge is worth
+    default: bool = False  # asked without being named
+    ablates: str | None = None  # the task of which it shows less
+    unasked: str = ""  # what the items of that task which it cannot ask have in common
 
 
 def get(name: str) -> Task:
@@ -149,24 +122,22 @@ def left_out(dataset: Dataset, name: str) -> str:
     return f"{name}: {count} items have {task.unasked} and are not asked"
 
 
+def _item(of: Chain | NaturalItem, item_id: str, kind: str, steps: tuple[str, ...], **more: Any) -> Item:
+    return Item(item_id, "", of.chain_id, of.problem_id, kind, of.question, steps, len(steps), **more)
+
+
+def _by_id(dataset: Dataset) -> dict[str, Chain]:
+    return {chain.chain_id: chain for chain in dataset.chains}
+
+
 def _twins(dataset: Dataset) -> Iterator[Item]:
     """Every perturbed chain and its clean twin, whole, with the step in question."""
-    chains = {chain.chain_id: chain for chain in dataset.chains}
+    chains = _by_id(dataset)
     for row in dataset.causality:
-        chain = chains[row.chain_id]
-        for kind, steps, truth in (("perturbed", row.steps, 0), ("clean", chain.steps, 1)):
-            yield Item(
-                item_id=row.item_id + ("~clean" if truth else ""),
-                task="detection",
-                chain_id=chain.chain_id,
-                problem_id=chain.problem_id,
-                kind=kind,
-                question=chain.question,
-                steps=steps,
-                n_steps=len(steps),
-                shown=row.target,
-                labels={"target": row.target, "truth": truth},
-            )
+        chain, target = chains[row.chain_id], row.target
+        for name, kind, steps, truth in (("", "perturbed", row.steps, 0), ("~clean", "clean", chain.steps, 1)):
+            labels = {"target": target, "truth": truth}
+            yield _item(chain, row.item_id + name, kind, steps, shown=target, labels=labels)
 
 
 def _detection(dataset: Dataset) -> list[Item]:
@@ -182,50 +153,29 @@ def _localization(dataset: Dataset) -> list[Item]:
         replace(item, shown=None, labels={"target": -1 if item.labels["truth"] else item.shown})
         for item in _twins(dataset)
     ]
-    natural = [
-        Item(
-            item_id=row.item_id,
-            task="localization",
-            chain_id=row.chain_id,
-            problem_id=row.problem_id,
-            kind="natural",
-            question=row.question,
-            steps=row.steps,
-            n_steps=len(row.steps),
-            labels={"target": row.first_error},
-        )
-        for row in dataset.natural[: len(dataset.causality)]
+    natural = dataset.natural[: len(dataset.causality)]
+    return twins + [
+        _item(row, row.item_id, "natural", row.steps, labels={"target": row.first_error}) for row in natural
     ]
-    return twins + natural
 
 
 def _coverage(dataset: Dataset) -> list[Item]:
-    chains = {chain.chain_id: chain for chain in dataset.chains}
-    return [
-        Item(
-            item_id=row.item_id,
-            task="coverage",
-            chain_id=row.chain_id,
-            problem_id=chains[row.chain_id].problem_id,
-            kind="perturbed" if row.removed else "clean",
-            question=chains[row.chain_id].question,
-            steps=row.steps,
-            n_steps=len(row.steps),
-            removed=row.removed,
-            labels={
-                "deletion_rate": row.deletion_rate,
-                "realized_rate": row.realized_rate,
-                "realized_chain_rate": row.realized_chain_rate,
-                "n_removed": len(row.removed),
-            },
-        )
-        for row in dataset.coverage
-    ]
+    chains, made = _by_id(dataset), []
+    for row in dataset.coverage:
+        labels = {
+            "deletion_rate": row.deletion_rate,
+            "realized_rate": row.realized_rate,
+            "realized_chain_rate": row.realized_chain_rate,
+            "n_removed": len(row.removed),
+        }
+        kind, chain = "perturbed" if row.removed else "clean", chains[row.chain_id]
+        made.append(_item(chain, row.item_id, kind, row.steps, removed=row.removed, labels=labels))
+    return made
 
 
 def _reference(dataset: Dataset) -> list[Item]:
-    whole = {chain.chain_id: chain.steps for chain in dataset.chains}
-    return [replace(item, original=whole[item.chain_id]) for item in _coverage(dataset)]
+    chains = _by_id(dataset)
+    return [replace(item, original=chains[item.chain_id].steps) for item in _coverage(dataset)]
 
 
 def _step_only(dataset: Dataset) -> list[Item]:
@@ -292,24 +242,26 @@ _COVERAGE = Task(
     headline="order_accuracy",
     default=True,
 )
-_REFERENCE = Task(
-    name="reference",
-    title="coverage reference",
-    templates=("rubric", "reference"),
-    answer=Coverage,
-    items=_reference,
-)
 _ABLATED = replace(_DETECTION, default=False, ablates="detection")
-_STEP_ONLY = replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only)
-_SHUFFLED = replace(
-    _ABLATED,
-    name="shuffled",
-    title="shuffled context",
-    items=_shuffled,
-    unasked="fewer than two steps to shuffle",
+_ROWS = (
+    _DETECTION,
+    _LOCALIZATION,
+    _COVERAGE,
+    Task(
+        name="reference",
+        title="coverage reference",
+        templates=("rubric", "reference"),
+        answer=Coverage,
+        items=_reference,
+    ),
+    replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only),
+    replace(
+        _ABLATED,
+        name="shuffled",
+        title="shuffled context",
+        items=_shuffled,
+        unasked="fewer than two steps to shuffle",
+    ),
+    Task(name="negation", title="negation", templates=("negation",), answer=None, items=None),
 )
-_NEGATION = Task(name="negation", title="negation", templates=("negation",), answer=None, items=None)
-
-TASKS: dict[str, Task] = {
-    task.name: task for task in (_DETECTION, _LOCALIZATION, _COVERAGE, _REFERENCE, _STEP_ONLY, _SHUFFLED, _NEGATION)
-}
+TASKS: dict[str, Task] = {task.name: task for task in _ROWS}

@@ -21,24 +21,15 @@ from c2faith.judging.tasks import Item
 from c2faith.records import Chain, InputError
 
 FULL = 4.0
+OF_ITEM = ("task", "item_id", "chain_id", "problem_id", "kind", "n_steps")
 
 
 def verdict_frame(
     items: Sequence[Item], rows: Iterable[Mapping[str, Any]], judge_id: str, fingerprint: str
 ) -> pd.DataFrame:
-    """One row per item: the verdict of its last final reply, or why there is none.
+    """One row per item of a task: the verdict of its last final reply, or why there is none.
 
-    Parameters
-    ----------
-    items
-        All of one task.
-    rows
-        Journal rows, oldest first; rows under another key (another prompt or judge) are not used.
-
-    Returns
-    -------
-    DataFrame
-        ``attrs["stale"]`` counts keys that are of no item.
+    Journal rows under another key (another prompt or judge) are not used; ``attrs["stale"]`` counts their keys.
     """
     latest, records, used = replies.latest(rows), [], 0
     for item in items:
@@ -59,7 +50,7 @@ def load(
     Parameters
     ----------
     judges
-        Judge ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
+        Ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
     reference
         What coverage is compared with: ``annotated``, ``retention``, or the id of a judge that answered the
         reference task.
@@ -111,20 +102,8 @@ def spending(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def annotated(chain: Chain, removed: Collection[int]) -> float:
     """4 × the share of the chain's concepts and hints that the remaining steps still carry.
 
-    Parameters
-    ----------
-    chain
-        Its `concepts` list, for each step, the ids of what the step uses (CHAMP's annotation).
-    removed
-        0-based indices of the removed steps.
+    `removed` holds 0-based indices. In [0, 4], unrounded; NaN for a chain without annotation.
 
-    Returns
-    -------
-    float
-        In [0, 4], unrounded; NaN for a chain without annotation.
-
-    Examples
-    --------
     >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c"), None, ((0,), (0, 1), (2,)))
     >>> annotated(chain, [2])  # concept 2 is lost, 0 and 1 remain: 4 × 2/3
     2.6666666666666665
@@ -159,12 +138,7 @@ def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.Data
 def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[str, Any]:
     record = {
         "judge_id": judge_id,
-        "task": item.task,
-        "item_id": item.item_id,
-        "chain_id": item.chain_id,
-        "problem_id": item.problem_id,
-        "kind": item.kind,
-        "n_steps": item.n_steps,
+        **{name: getattr(item, name) for name in OF_ITEM},
         **item.labels,
         "value": None,
         "status": "pending",

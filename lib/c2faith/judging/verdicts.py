@@ -1,8 +1,7 @@
 """Reply → Verdict: the only parser.
 
-A verdict is read, never guessed: plain JSON first, then what follows the last ``</think>``, then a fenced
-block, then the last valid object in the text. What cannot be read is a status of its own, never −1, which is a
-verdict ("no inconsistency").
+A verdict is read, never guessed: plain JSON first, then what follows the last ``</think>``, then a fenced block,
+then the last valid object in the text. What cannot be read is a status of its own, never −1, which is a verdict.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from c2faith.judging import answers, tasks
 
 Status = Literal["ok", "refusal", "content_filter", "length", "parse_error", "schema_error", "api_error"]
+Tags = tuple[str, ...]
 _FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
 _MOST_OBJECTS = 2_000
@@ -34,7 +34,7 @@ class Verdict:
     value: int | None
     status: Status
     reasoning: str = ""
-    tags: tuple[str, ...] = ()
+    tags: Tags = ()
 
 
 def parse(text: str | None, task: str, n_steps: int) -> Verdict:
@@ -42,10 +42,6 @@ def parse(text: str | None, task: str, n_steps: int) -> Verdict:
 
     Parameters
     ----------
-    text
-        The raw completion.
-    task
-        A name of `tasks.TASKS`.
     n_steps
         How many steps the judge saw: an index lies in −1 … n_steps − 1.
 
@@ -66,19 +62,20 @@ def parse(text: str | None, task: str, n_steps: int) -> Verdict:
     """
     kind = tasks.get(task).answer
     key = answers.key(kind)
-    found: Verdict | None = None
+    without: Verdict | None = None
     for tags, candidate in _objects(text or "", key):
+        failed = Verdict(None, "schema_error", answers.text(candidate.get("reasoning", "")), tags)
         if key not in candidate:
-            found = found or Verdict(None, "schema_error", _reasoning(candidate), tags)
+            without = without or failed
             continue
         if type(candidate[key]) is not int and answers.integral(candidate[key]) is not None:
             tags += ("coerced",)
         try:
             answer = kind.model_validate(candidate, context=n_steps, extra="ignore")
         except ValidationError:
-            return Verdict(None, "schema_error", _reasoning(candidate), tags)
+            return replace(failed, tags=tags)
         return Verdict(getattr(answer, key), "ok", answer.reasoning, tags)
-    return found or Verdict(None, "parse_error")
+    return without or Verdict(None, "parse_error")
 
 
 def read_reply(row: Mapping[str, Any], task: str, n_steps: int) -> Verdict:
@@ -87,26 +84,24 @@ def read_reply(row: Mapping[str, Any], task: str, n_steps: int) -> Verdict:
     A reply cut off at the token limit is ``length`` whatever its beginning says. Where the content is null but a
     ``reasoning_content`` came, that is read and tagged.
     """
-    error = row.get("error")
-    if error:
-        return Verdict(None, error if error in Status.__args__ else "api_error")
-    by_reason = {"length": "length", "content_filter": "content_filter", "refusal": "refusal"}
-    if (reason := row.get("finish_reason")) in by_reason:
-        return Verdict(None, by_reason[reason])
-    text, tags = row.get("text"), ()
-    if text is None and (thought := (row.get("extra") or {}).get("reasoning_content")):
-        text, tags = thought, ("reasoning_content",)
-    verdict = parse(text, task, n_steps)
-    return Verdict(verdict.value, verdict.status, verdict.reasoning, tags + verdict.tags)
+    if error := row.get("error"):
+        return Verdict(None, error if error in get_args(Status) else "api_error")
+    if (reason := row.get("finish_reason")) in ("length", "content_filter", "refusal"):
+        return Verdict(None, reason)
+    thought = (row.get("extra") or {}).get("reasoning_content")
+    if row.get("text") is None and thought:
+        verdict = parse(thought, task, n_steps)
+        return replace(verdict, tags=("reasoning_content", *verdict.tags))
+    return parse(row.get("text"), task, n_steps)
 
 
-def _objects(text: str, key: str) -> Iterator[tuple[tuple[str, ...], dict]]:
+def _objects(text: str, key: str) -> Iterator[tuple[Tags, dict]]:
     """(tags, object) of each way to read the text, the most literal way first."""
     stripped = text.strip()
     if plain := _load(stripped):
         yield plain
         return
-    tags: tuple[str, ...] = ()
+    tags: Tags = ()
     if "</think>" in stripped:
         stripped, tags = stripped.rpartition("</think>")[2].strip(), ("think",)
         if plain := _load(stripped):
@@ -120,26 +115,28 @@ def _objects(text: str, key: str) -> Iterator[tuple[tuple[str, ...], dict]]:
         yield (*tags, "prose", *escaped), candidate
 
 
-def _load(text: str) -> tuple[tuple[str, ...], dict] | None:
-    """A whole text as one object; LaTeX backslashes that JSON forbids are escaped and tagged."""
-    if not text.startswith("{"):
-        return None
-    for tags, attempt in (((), text), (("escaped",), _escape(text))):
+def _spellings(text: str) -> tuple[tuple[Tags, str], ...]:
+    """The text as it is, then with the backslashes doubled that are no JSON escape: ``\\sqrt``, ``\\frac``."""
+    escaped = _BAD_ESCAPE.sub(lambda match: match[0] if match[1] else r"\\", text)
+    return ((), text), (("escaped",), escaped)
+
+
+def _load(text: str) -> tuple[Tags, dict] | None:
+    """A whole text as one object."""
+    for tags, attempt in _spellings(text) if text.startswith("{") else ():
         try:
-            value = json.loads(attempt, strict=False, object_pairs_hook=_unique)
+            return tags, json.loads(attempt, strict=False, object_pairs_hook=_unique)
         except (ValueError, RecursionError):
             continue
-        return tags, value
     return None
 
 
-def _embedded(text: str) -> Iterator[tuple[tuple[str, ...], dict]]:
+def _embedded(text: str) -> Iterator[tuple[Tags, dict]]:
     """Valid outermost objects inside a text, in order; only the last `_MOST_OBJECTS` openings are tried."""
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
-    for tags, attempt in (((), text), (("escaped",), _escape(text))):
-        openings = [match.start() for match in re.finditer(r"\{", attempt)][-_MOST_OBJECTS:]
+    for tags, attempt in _spellings(text):
         found, end = False, 0
-        for start in openings:
+        for start in [match.start() for match in re.finditer(r"\{", attempt)][-_MOST_OBJECTS:]:
             if start < end:
                 continue
             try:
@@ -152,18 +149,9 @@ def _embedded(text: str) -> Iterator[tuple[tuple[str, ...], dict]]:
             return
 
 
-def _escape(text: str) -> str:
-    """Double the backslashes that are no JSON escape: ``\\sqrt``, and ``\\frac`` (no form feed is meant)."""
-    return _BAD_ESCAPE.sub(lambda match: match[0] if match[1] else r"\\", text)
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that says two different things under one key."""
     mapping = dict(pairs)
     if any(mapping[key] is not value and mapping[key] != value for key, value in pairs):
         raise ValueError("one key with two values")
     return mapping
-
-
-def _reasoning(candidate: dict) -> str:
-    return answers.text(candidate.get("reasoning", ""))

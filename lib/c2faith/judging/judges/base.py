@@ -8,28 +8,18 @@ from typing import Any, Protocol
 
 from c2faith.records import InputError
 
+Key = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """One item as a judge gets it.
 
-    Attributes
-    ----------
-    item_id : str
-        Names the item within its task.
-    task : str
-        A name of `judging.tasks.TASKS`.
-    messages : tuple of (role, content)
-        The rendered prompt: all that a language model sees.
-    question, steps, target
-        The same, unrendered, for judges that compute instead of reading; what a task hides is not in them either.
-        `target` is the index of the step in question for detection and its ablations (steps after it are not part
-        of the query) and None otherwise: it never carries the answer.
-    n_steps : int
-        How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1.
-    prompt_sha256 : str
-        Hash of the judge's fingerprint and the messages: with the item it is the reply's key, so a changed
-        prompt, model or parameter is another key.
+    `messages` are (role, content) pairs: all that a language model sees. `question`, `steps` and `target` are the
+    same, unrendered, for judges that compute; what a task hides is not in them either. `target` is the index of the
+    step in question for detection and its ablations (later steps are not part of the query), else None: it never
+    carries the answer. `prompt_sha256` is the hash of the judge's fingerprint and the messages: a changed prompt,
+    model or parameter is another `key`.
     """
 
     item_id: str
@@ -42,10 +32,11 @@ class Query:
 
     @property
     def n_steps(self) -> int:
+        """How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1."""
         return len(self.steps)
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """What a reply is found under."""
         return self.item_id, self.prompt_sha256
 
@@ -71,7 +62,7 @@ class Reply:
 
 
 class Judge(Protocol):
-    """A model with its prompt, sampling and parser, pinned by a fingerprint.
+    """A model with its prompt, sampling and parser.
 
     A judge that cannot answer every task has ``answers``, the names of those that it can, and ``kind``, words for
     what it is. One that costs money has ``prices``, ``price`` and ``limit_spending``.

@@ -40,7 +40,7 @@ class Prices(BaseModel):
         Of one reply, for forecasts only.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     as_of: date
     source: str = ""

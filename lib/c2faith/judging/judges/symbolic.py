@@ -11,18 +11,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from c2faith.dataset.algebra import (
-    Link,
-    Reading,
-    Statement,
-    Tree,
-    fails_everywhere,
-    link_truth,
-    names,
-    readings,
-    statements,
-    truth,
-)
+from c2faith.dataset import algebra
+from c2faith.dataset.algebra import Link, Reading, Statement, Tree
 from c2faith.dataset.negate.claims import is_claimed, is_denied
 from c2faith.judging import tasks
 from c2faith.judging.answers import Coverage, Detection, Localization
@@ -76,10 +66,8 @@ def _localization(query: Query) -> dict[str, Any]:
 
 def _coverage(query: Query) -> dict[str, Any]:
     share = groundedness(query.question, query.steps)
-    return {
-        "reasoning": f"{share:.0%} of the numbers and variables in use have been introduced before.",
-        "score": round(4 * share),
-    }
+    reasoning = f"{share:.0%} of the numbers and variables in use have been introduced before."
+    return {"reasoning": reasoning, "score": round(4 * share)}
 
 
 _ANSWERS = {Detection: _detection, Localization: _localization, Coverage: _coverage}
@@ -96,10 +84,10 @@ def objection(steps: Sequence[str]) -> str | None:
     step = steps[-1]
     if is_denied(step):
         return None
-    claims = [s for s in statements(step) if s.is_claim and is_claimed(step, s.start, s.end)]
+    claims = [s for s in algebra.statements(step) if s.is_claim and is_claimed(step, s.start, s.end)]
     for claim in claims:
         text = step[claim.start : claim.end]
-        if truth(claim) == "false":
+        if algebra.truth(claim) == "false":
             return f"{text} is false."
         if _has_broken_link(claim):
             return f"{text} is no identity."
@@ -112,23 +100,19 @@ def _has_broken_link(claim: Statement) -> bool:
     The first link is left out, since it may define a name or state an equation; so are subscripts and functions,
     which may be related by a recurrence, and the letters e and i, which may be numbers.
     """
-    found = readings(claim)
+    found = algebra.readings(claim)
     return bool(found) and all(
         set(reading.relations) == {"="}
-        and any(_is_plain(link) and fails_everywhere(reading, link) for link in reading.links[1:])
+        and any(_is_plain(link) and algebra.fails_everywhere(reading, link) for link in reading.links[1:])
         for reading in found
     )
 
 
 def _is_plain(link: Link) -> bool:
     _, left, right = link
-    used = names(left)
-    return (
-        bool(used)
-        and used == names(right)
-        and not used & {"e", "i"}
-        and not (_has_calls(left) or _has_calls(right))
-    )
+    used = algebra.names(left)
+    comparable = used and used == algebra.names(right) and not used & {"e", "i"}
+    return bool(comparable) and not (_has_calls(left) or _has_calls(right))
 
 
 def _has_calls(tree: Tree) -> bool:
@@ -139,27 +123,30 @@ def _wrong_root(steps: Sequence[str], claims: Sequence[Statement]) -> str | None
     """A claim x = number that the last equation in x alone, in this step or the one before, refutes."""
     equations: list[tuple[str, Reading, str]] = []
     for step in steps[-2:]:
-        for statement in statements(step):
-            found = readings(statement) if statement.is_claim else ()
+        for statement in algebra.statements(step):
+            found = algebra.readings(statement) if statement.is_claim else ()
             if len(found) != 1 or found[0].relations != ("=",):
                 continue
             left, right = found[0].sides
-            if left[0] == "var" and not names(right):
+            if left[0] == "var" and not algebra.names(right):
                 known = [(reading, text) for name, reading, text in equations if name == left[1]]
                 if statement in claims and step is steps[-1] and known and _refutes(known[-1][0], left, right):
                     return f"{step[statement.start : statement.end]} does not satisfy {known[-1][1]}."
-            elif len(used := names(left) | names(right)) == 1 and not (_has_calls(left) or _has_calls(right)):
+            elif len(used := algebra.names(left) | algebra.names(right)) == 1 and not (
+                _has_calls(left) or _has_calls(right)
+            ):
                 equations.append((*used, found[0], step[statement.start : statement.end]))
     return None
 
 
 def _refutes(equation: Reading, variable: Tree, number: Tree) -> bool:
     _, left, right = equation.links[0]
-    return link_truth(equation, ("=", _put(left, variable, number), _put(right, variable, number))) == "false"
+    return (
+        algebra.link_truth(equation, ("=", _put(left, variable, number), _put(right, variable, number))) == "false"
+    )
 
 
 def _put(tree: Tree, variable: Tree, number: Tree) -> Tree:
-    """The tree with a number for a variable."""
     if tree == variable:
         return number
     return (tree[0], *(_put(part, variable, number) if isinstance(part, tuple) else part for part in tree[1:]))
@@ -181,4 +168,6 @@ def groundedness(question: str, steps: Sequence[str]) -> float:
 
 
 def _symbols(text: str) -> set[str]:
-    return {token.value for found in statements(text) for token in found.tokens if token.kind in ("num", "name")}
+    return {
+        token.value for found in algebra.statements(text) for token in found.tokens if token.kind in ("num", "name")
+    }
