@@ -21,11 +21,11 @@ from contextlib import contextmanager, redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 
-from c2faith.judging import ask as judging
+from c2faith.judging import answers
+from c2faith.judging.ask import ask
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.judging.judges.openai_api import OpenAIJudge
-from c2faith.judging.verdicts import answer_schema
 
 ANSWER_S = 0.2
 CONNECTIONS = (64, 256)
@@ -90,7 +90,7 @@ def queries(count: int) -> list[Query]:
 
 def bare(endpoint: Endpoint, items: list[Query], connections: int) -> float:
     """Seconds of a loop that does nothing but call the SDK."""
-    schema = {"name": "verdict", "strict": True, "schema": answer_schema("detection")}
+    schema = {"name": "verdict", "strict": True, "schema": answers.schema(answers.Detection)}
     form = {"type": "json_schema", "json_schema": schema}
 
     async def run() -> float:
@@ -116,7 +116,7 @@ def ours(endpoint: Endpoint, items: list[Query], connections: int) -> float:
     # Progress lines go nowhere, so that they do not stand among the figures.
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
         start = time.perf_counter()
-        tally = judging.judge(judge, items, Path(folder))
+        tally = ask(judge, items, Path(folder))["detection"]
         spent = time.perf_counter() - start
     assert tally.finished == tally.calls == len(items), f"{tally.finished} finished in {tally.calls} calls"
     return spent

@@ -14,18 +14,17 @@ from collections.abc import Sequence
 import torch
 
 from c2faith import dataset
+from c2faith.judging import tasks
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.local import LocalJudge
-from c2faith.judging.tasks import plan
-from c2faith.records import Task
 
 REQUIRED = 5
 NEW_TOKENS = 40
 
 
-def queries(judge: LocalJudge, task: Task, rows: dataset.Dataset) -> list[Query]:
+def queries(judge: LocalJudge, task: str, rows: dataset.Dataset) -> list[Query]:
     """What the chains make of a task; natural errors, which share nothing with them, are left out."""
-    return [item.query(judge.fingerprint) for item in plan(rows, task) if item.kind != "natural"]
+    return [item.query(judge.fingerprint) for item in tasks.items(rows, task) if item.kind != "natural"]
 
 
 def generate_each(judge: LocalJudge, asked: Sequence[Query]) -> float:

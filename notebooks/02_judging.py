@@ -13,9 +13,8 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from c2faith import dataset, notebooks, paths, records
-from c2faith.judging import run as runs
-from c2faith.judging import tasks as plan
-from c2faith.judging import verdict_frames as frames
+from c2faith.judging import tasks, verdict_frames
+from c2faith.judging.ask import ask_run
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run, as in notebook 01
@@ -35,7 +34,7 @@ print(f"{len(rows.chains)} chains, {len(rows.causality)} with a negated step, {l
 # numbered from 0, and −1 means that every step follows.
 
 # %%
-item = plan.plan(rows, "detection")[0]
+item = tasks.items(rows, "detection")[0]
 for role, content in item.query("").messages:
     display(Markdown(f"**{role}**\n\n````text\n{content}\n````"))
 
@@ -45,11 +44,11 @@ for role, content in item.query("").messages:
 
 # %%
 if ask:
-    for task, tally in runs.judge_run(run, ask).items():
+    for task, tally in ask_run(run, ask).items():
         print(f"{ask} {task}: {tally.finished}/{tally.items} finished, {tally.calls} calls, ${tally.dollars:.2f}")
 
 # %%
-verdicts = frames.load_frames(run, chosen, reference=reference)
+verdicts = verdict_frames.load(run, chosen, reference=reference)
 for task, frame in verdicts.items():
     print(f"{task}: {frame['item_id'].nunique()} items × {frame['judge_id'].nunique()} judges")
 
@@ -86,7 +85,7 @@ for item_id in worth:
 
 # %%
 for task, frame in verdicts.items():
-    planned = len(plan.plan(rows, task))
+    planned = len(tasks.items(rows, task))
     counts = frame.groupby("judge_id")["item_id"].nunique()
     assert (counts == planned).all(), f"{task}: every judge has one row for each of the {planned} items"
     assert not frame.duplicated(["judge_id", "item_id"]).any(), f"{task}: an item appears twice"

@@ -14,8 +14,8 @@
 from IPython.display import Markdown, display
 
 from c2faith import dataset, notebooks, paths
-from c2faith.analysis import figures, report, spending, tables
-from c2faith.judging import verdict_frames as frames
+from c2faith.analysis import figures, metrics, report, tables
+from c2faith.judging import verdict_frames
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run, as in notebooks 01 and 02
@@ -27,7 +27,7 @@ seed: int = 0  # of the bootstrap
 # %%
 notebooks.refuse_unknown_parameters(In)
 chosen = [name.strip() for name in judges.split(",") if name.strip()]
-verdicts = frames.load_frames(run, chosen, reference=reference)
+verdicts = verdict_frames.load(run, chosen, reference=reference)
 rows = dataset.of_run(run)
 items = tables.items_frame(rows.causality)
 folder = paths.figures_dir(run)
@@ -48,8 +48,9 @@ for task, frame in verdicts.items():
 # resample chains, with the same resamples everywhere.
 
 # %%
-totals = spending.totals(run, verdicts)
-made = dict(tables.compute(verdicts, items, totals, reference=reference, draws=draws, seed=seed))
+totals = verdict_frames.spending(run, verdicts)
+measured = metrics.Measured(verdicts, items=items, totals=totals, reference=reference, draws=draws, seed=seed)
+made = dict(tables.compute(measured))
 for name, table in made.items():
     tables.save(table, folder, name)
     display(Markdown(f"### {name}\n\n{tables.markdown(table, table.attrs['caption'])}"))

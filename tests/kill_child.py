@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from c2faith.judging import ask as judging
+from c2faith.judging.ask import ask
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.judging.judges.openai_api import OpenAIJudge
@@ -39,7 +39,7 @@ def run(url: str, folder: str, count: int, connections: int, file_limit: int = 0
     config = {"judge_id": "j", "provider": "server", "model": "judge"}
     judge = OpenAIJudge(config, Endpoint("server", url, "none"), connections=connections)
     try:
-        judging.judge(judge, queries(count), Path(folder))
+        ask(judge, queries(count), Path(folder))
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(REFUSED)

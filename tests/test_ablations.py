@@ -10,14 +10,13 @@ import pytest
 from c2faith import dataset, paths
 from c2faith.analysis import figures, metrics, tables
 from c2faith.cros.judge import CrosJudge
-from c2faith.judging import judges
-from c2faith.judging import recording as freezing
-from c2faith.judging import run as runs
-from c2faith.judging import verdict_frames as frames
+from c2faith.judging import judges, tasks, verdict_frames
+from c2faith.judging.ask import ask_run
 from c2faith.judging.judges.dialect import Dialect
 from c2faith.judging.judges.scoring import admissible
-from c2faith.judging.tasks import another_order, plan
-from c2faith.records import ABLATIONS, CausalityItem, Chain, InputError, read_json
+from c2faith.judging.recording import freeze
+from c2faith.judging.tasks import another_order
+from c2faith.records import CausalityItem, Chain, InputError, read_json
 from frames import verdicts
 
 CHAIN = Chain("c", "p", "champ", "Find QQ.", ("aa", "bb", "cc", "dd", "ee", "ff"))
@@ -42,8 +41,8 @@ def text(item):
 
 
 def test_the_step_alone_is_shown_without_problem_other_steps_or_place():
-    items = plan(ROWS, "step_only")
-    assert [item.item_id for item in items] == [item.item_id for item in plan(ROWS, "detection")]
+    items = tasks.items(ROWS, "step_only")
+    assert [item.item_id for item in items] == [item.item_id for item in tasks.items(ROWS, "detection")]
     assert [item.labels["truth"] for item in items] == [0, 1, 0, 1]
     for item, step in zip(items, ("zz", "dd", "yy", "hh"), strict=True):
         query = item.query("f")
@@ -56,8 +55,8 @@ def test_the_step_alone_is_shown_without_problem_other_steps_or_place():
 
 def test_every_recorded_step_alone_says_nothing_of_its_chain():
     rows = dataset.build("synthetic", limit=30)
-    alone = {item.item_id: item for item in plan(rows, "step_only")}
-    for item in plan(rows, "detection"):
+    alone = {item.item_id: item for item in tasks.items(rows, "step_only")}
+    for item in tasks.items(rows, "detection"):
         blind = dataclasses.replace(
             item, task="step_only", question="other", steps=("other",) * item.shown + item.steps[item.shown :]
         )
@@ -65,7 +64,7 @@ def test_every_recorded_step_alone_says_nothing_of_its_chain():
 
 
 def test_shuffled_steps_are_the_earlier_ones_in_another_order_and_the_judged_one_last():
-    items = plan(ROWS, "shuffled")
+    items = tasks.items(ROWS, "shuffled")
     assert [item.item_id for item in items] == ["c/x", "c/x~clean"]  # one step before e's: no other order
     broken, clean = (item.query("f") for item in items)
     assert broken.question == "Find QQ."
@@ -92,13 +91,13 @@ def test_no_judge_is_asked_them_by_default(name, monkeypatch):
     for key in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
         monkeypatch.setenv(key, "none")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://example.invalid")
-    tasks = CrosJudge.tasks if name == "cros" else judges.make(name).tasks  # no heads of a cros are at hand
-    assert not set(tasks) & set(ABLATIONS)
+    asked = CrosJudge.tasks if name == "cros" else judges.make(name).tasks  # no heads of a cros are at hand
+    assert not set(asked) & set(tasks.ablations())
 
 
-@pytest.mark.parametrize("task", ABLATIONS)
+@pytest.mark.parametrize("task", tasks.ablations())
 def test_every_kind_of_judge_answers_as_in_detection(task):
-    queries = [item.query("f") for item in plan(ROWS, task)]
+    queries = [item.query("f") for item in tasks.items(ROWS, task)]
     told = {}
     for name in ("always-flag", "middle", "never-flag"):
         told[name] = {json.loads(reply.text)["score"] for _, reply in judges.make(name).replies(queries)}
@@ -115,7 +114,9 @@ def test_the_symbolic_judge_objects_to_what_it_is_shown_only():
     item = CausalityItem("s/x", "s", broken, 2, "", "", "", "rules", "o", 0.9)
     rows = dataclasses.replace(ROWS, chains=(chain,), causality=(item,))
     judge = judges.make("symbolic")
-    asked = {task: [item.query("") for item in plan(rows, task)] for task in ("detection", *ABLATIONS)}
+    asked = {
+        task: [item.query("") for item in tasks.items(rows, task)] for task in ("detection", *tasks.ablations())
+    }
     said = {
         task: [json.loads(reply.text)["score"] for _, reply in judge.replies(queries)]
         for task, queries in asked.items()
@@ -128,7 +129,7 @@ def test_a_trained_judge_refuses_to_judge_without_the_problem_that_chooses_its_h
     judge = object.__new__(CrosJudge)
     judge.judge_id = "cros"
     with pytest.raises(InputError, match="cros cannot be asked step_only: choose detection"):
-        next(judge.replies([plan(ROWS, "step_only")[0].query("")]))
+        next(judge.replies([tasks.items(ROWS, "step_only")[0].query("")]))
 
 
 # From the journal to the table
@@ -139,24 +140,24 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
     monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
     dataset.write(dataset.build("synthetic", limit=6), paths.run_dir("small"))
-    runs.judge_run("small", "uniform")
+    ask_run("small", "uniform")
     return tmp_path
 
 
 def test_asked_on_request_they_are_frames_and_recorded_beside_what_is_recorded(home):
-    freezing.freeze("small")
+    freeze("small")
     before = read_json(paths.frozen_dir("small") / "record.json")["uniform"]
-    assert frames.load_frames("small", reference="retention").keys() == set(frames.SCORED)
+    assert verdict_frames.load("small", reference="retention").keys() == set(tasks.default())
     said = []
-    tallies = runs.judge_run("small", "uniform", ABLATIONS, announce=said.append)
-    planned = [len(plan(dataset.read(paths.run_dir("small")), task)) for task in ("step_only", "shuffled")]
+    tallies = ask_run("small", "uniform", tasks.ablations(), announce=said.append)
+    planned = [len(tasks.items(dataset.read(paths.run_dir("small")), task)) for task in ("step_only", "shuffled")]
     assert [tally.finished for tally in tallies.values()] == planned
     assert said == [f"shuffled: {12 - planned[1]} items have fewer than two steps to shuffle and are not asked"]
-    live = frames.load_frames("small", reference="retention")
+    live = verdict_frames.load("small", reference="retention")
     assert (live["step_only"]["confidence"] == 0.5).all()
     assert live["shuffled"]["n_steps"].isin(live["detection"]["n_steps"]).all()
 
-    written = freezing.freeze("small", ["uniform"])
+    written = freeze("small", ["uniform"])
     assert [path.name for path in written] == ["shuffled.jsonl", "step_only.jsonl"]
     after = read_json(paths.frozen_dir("small") / "record.json")["uniform"]
     assert {name: after["files"][name] for name in before["files"]} == before["files"]
@@ -164,16 +165,16 @@ def test_asked_on_request_they_are_frames_and_recorded_beside_what_is_recorded(h
     assert added["command"] == "make judge RUN=small JUDGE=uniform TASKS=shuffled,step_only"
     assert added["files"] == ["shuffled.jsonl", "step_only.jsonl"]
     with pytest.raises(InputError, match="recorded already"):
-        freezing.freeze("small")
+        freeze("small")
 
 
 def test_nothing_is_added_to_the_record_of_another_model(home):
-    freezing.freeze("small")
-    runs.judge_run("small", "uniform", ["step_only"])
+    freeze("small")
+    ask_run("small", "uniform", ["step_only"])
     pin = paths.run_dir("small") / "replies" / "uniform" / "judge.json"
     pin.write_text(pin.read_text().replace(read_json(pin)["fingerprint"], "0" * 64))
     with pytest.raises(InputError, match="uniform was recorded as another model"):
-        freezing.freeze("small")
+        freeze("small")
 
 
 # The difference
@@ -223,7 +224,7 @@ def test_pending_items_refuse_a_difference():
 def test_the_table_and_the_figure_stand_only_where_a_judge_was_asked():
     other = FULL.assign(judge_id="never asked")
     run = {"detection": pd.concat([FULL, other]), "step_only": ALONE, "shuffled": ALONE.iloc[[0, 1, 4, 5]]}
-    made = dict(tables.compute(run, draws=20))["ablation"]
+    made = dict(tables.compute(metrics.Measured(run, draws=20)))["ablation"]
     assert made[["judge_id", "condition", "n", "unanswered"]].to_numpy().tolist() == [
         ["j", "full", 4, 0],
         ["j", "step only", 4, 1],
@@ -231,7 +232,7 @@ def test_the_table_and_the_figure_stand_only_where_a_judge_was_asked():
     ]
     assert made["detection_gain"].fillna(-9).to_list() == [-9, 0.5, 0.5]
     assert "not asked of 4 of 8 items" in made.attrs["caption"]
-    assert "ablation" not in dict(tables.compute({"detection": FULL}, draws=2))
+    assert "ablation" not in dict(tables.compute(metrics.Measured({"detection": FULL}, draws=2)))
 
     figure = figures.ablation(run, draws=20)
     heights = [[patch.get_height() for patch in axes.patches] for axes in figure.axes]

@@ -12,9 +12,8 @@ import pytest
 from aiohttp import web
 from tenacity import wait_fixed
 
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
-from c2faith.judging import verdicts
+from c2faith.judging import ask as asking
+from c2faith.judging import replies, verdicts
 from c2faith.judging.judges import tickets
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.batch_api import BatchJudge
@@ -138,20 +137,20 @@ def make(server, folder, *, parameters=None, prices=None, **settings):
 
 def ask(server, folder, count=1, task="detection", max_cost=None, **settings):
     judge = make(server, folder, **settings)
-    tally = judging.judge(judge, queries(count, task), folder, max_cost=max_cost)
+    tally = asking.ask(judge, queries(count, task), folder, max_cost=max_cost)[task]
     return tally, *read(folder, task)
 
 
 def ask_all(server, folder, counts, **settings):
     """Tallies and finished items by task; `counts` are those of the items."""
     asked = {task: queries(count, task, first=10 * n) for n, (task, count) in enumerate(counts.items())}
-    tallies = judging.judge_tasks(make(server, folder, **settings), asked, folder)
+    tallies = asking.ask(make(server, folder, **settings), [q for part in asked.values() for q in part], folder)
     return tallies, {task: sorted(read(folder, task)[1]) for task in counts}
 
 
 def read(folder, task="detection"):
-    rows = list(journal.read(judging.reply_path(folder, "j", task)))
-    final = {row["item_id"]: verdicts.read_reply(row, task, 5) for row in rows if journal.is_final(row)}
+    rows = list(replies.read(replies.journal_path(folder, "j", task)))
+    final = {row["item_id"]: verdicts.read_reply(row, task, 5) for row in rows if replies.is_final(row)}
     return rows, final
 
 
@@ -285,7 +284,7 @@ def interrupting(monkeypatch, at):
     around(openai.resources.Files, "content")
     for name in ("create", "retrieve"):
         around(openai.resources.Batches, name)
-    around(journal.Journal, "append")
+    around(replies.Journal, "append")
 
 
 TWO_TASKS = {"detection": 2, "coverage": 1}

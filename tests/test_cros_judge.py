@@ -13,10 +13,8 @@ from c2faith.cros.features import FeatureStore
 from c2faith.cros.heads import Projection, StepHead
 from c2faith.cros.rewards import chain_reward
 from c2faith.cros.trained import TrainedHead
-from c2faith.judging import ask as judging
-from c2faith.judging import judges, verdicts
-from c2faith.judging import verdict_frames as frames
-from c2faith.judging.tasks import plan
+from c2faith.judging import judges, replies, tasks, verdict_frames, verdicts
+from c2faith.judging.ask import ask
 from c2faith.records import InputError
 
 FOLDS = 3
@@ -56,23 +54,23 @@ def judge(trained):
 
 @pytest.mark.parametrize("task", ["detection", "localization", "coverage"])
 def test_its_replies_go_the_ordinary_way(small, judge, home, task):
-    items = plan(small, task)
+    items = tasks.items(small, task)
     queries = [item.query(judge.fingerprint) for item in items]
-    tally = judging.judge(judge, queries, home / "run")
+    tally = ask(judge, queries, home / "run")[task]
     assert tally.pending == 0
-    path = judging.reply_path(home / "run", judge.judge_id, task)
-    frame = frames.verdict_frame(items, frames.journal.read(path), judge.judge_id, judge.fingerprint)
+    path = replies.journal_path(home / "run", judge.judge_id, task)
+    frame = verdict_frames.verdict_frame(items, replies.read(path), judge.judge_id, judge.fingerprint)
     assert (frame["status"] == "ok").all()
     assert frame["confidence"].between(0, 1).all()
 
 
 def test_scores_are_probabilities_of_the_admissible_answers(small, judge):
     for task, n_answers in (("detection", 2), ("coverage", 5)):
-        queries = [item.query("") for item in plan(small, task)[:5]]
+        queries = [item.query("") for item in tasks.items(small, task)[:5]]
         for _, reply in judge.replies(queries):
             assert len(reply.scores) == n_answers
             assert sum(reply.scores) == pytest.approx(1)
-    for query, reply in judge.replies([item.query("") for item in plan(small, "localization")[:5]]):
+    for query, reply in judge.replies([item.query("") for item in tasks.items(small, "localization")[:5]]):
         assert len(reply.scores) == query.n_steps + 1
         value = verdicts.parse(reply.text, "localization", query.n_steps).value
         likeliest = int(np.argmax(reply.scores[:-1]))
@@ -80,7 +78,7 @@ def test_scores_are_probabilities_of_the_admissible_answers(small, judge):
 
 
 def test_a_problem_is_judged_by_the_head_of_its_fold(small, judge):
-    item = plan(small, "localization")[0]
+    item = tasks.items(small, "localization")[0]
     head = judge.heads[fold_of(item.question, FOLDS)]
     features = judge.store.get([(item.question, item.steps)])
     (expected,) = head.read(features)
@@ -92,7 +90,7 @@ def test_a_problem_is_judged_by_the_head_of_its_fold(small, judge):
 
 def test_a_chain_longer_than_the_context_has_no_verdict_clean(judge):
     steps = tuple(f"{i} + 1 = {i + 1}, as anybody who has counted that far will tell you." for i in range(40))
-    item = plan(dataset.build("synthetic", limit=1), "localization")[0]
+    item = tasks.items(dataset.build("synthetic", limit=1), "localization")[0]
     for task in ("localization", "coverage"):
         long = type(item)("x", task, "c", "p", "clean", "How far?", steps, len(steps)).query("")
         ((_, reply),) = judge.replies([long])

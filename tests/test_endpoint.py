@@ -3,7 +3,8 @@
 import pytest
 
 from c2faith.judging import judges
-from c2faith.judging.judges import openai_api, sharding
+from c2faith.judging.ask import shard
+from c2faith.judging.judges import openai_api
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.judging.judges.endpoint import AZURE_API_VERSION, Endpoint, environment, find
 from c2faith.records import InputError
@@ -136,19 +137,19 @@ def test_a_description_with_wrong_prices_is_refused():
 
 def test_shards_are_disjoint_and_whole():
     queries = [Query(f"chain-{i}/causality", "detection", (), "", (), 0, "") for i in range(400)]
-    parts = [sharding.shard(queries, f"{k}/8") for k in range(1, 9)]
+    parts = [shard(queries, f"{k}/8") for k in range(1, 9)]
     ids = [query.item_id for part in parts for query in part]
     assert len(ids) == 400 and set(ids) == {query.item_id for query in queries}
     # 400 draws over 8 parts: 50 expected, standard deviation √(400 · 1/8 · 7/8) = 6.6.
     assert all(25 < len(part) < 75 for part in parts)
-    assert sharding.shard(queries[::2], "3/8") == [q for q in parts[2] if q in queries[::2]]
-    assert sharding.shard(queries, "") == queries
+    assert shard(queries[::2], "3/8") == [q for q in parts[2] if q in queries[::2]]
+    assert shard(queries, "") == queries
 
 
 @pytest.mark.parametrize("part", ["0/8", "9/8", "3", "3/", "a/b", "-1/8", "1/0"])
 def test_a_shard_that_is_none_is_refused(part):
     with pytest.raises(InputError, match="k/n"):
-        sharding.shard([], part)
+        shard([], part)
 
 
 @pytest.mark.parametrize(

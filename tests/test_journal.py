@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from c2faith.judging import replies as journal
+from c2faith.judging import replies
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.judging.replies import Journal
 from c2faith.records import InputError
@@ -58,7 +58,7 @@ def test_a_torn_last_line_is_set_aside(tmp_path):
         assert book.finished(query("a")) and not book.finished(query("b"))
         book.append(query("b"), Reply("{}"))
     assert path.with_suffix(".torn").read_bytes() == whole[first:-5] + b"\n"
-    assert [row["item_id"] for row in journal.read(path)] == ["a", "b"]
+    assert [row["item_id"] for row in replies.read(path)] == ["a", "b"]
 
 
 def test_a_mangled_line_is_named(tmp_path):
@@ -91,7 +91,7 @@ def test_a_full_disk_keeps_what_was_finished(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
-    assert [row["item_id"] for row in journal.read(path)] == ["a"]
+    assert [row["item_id"] for row in replies.read(path)] == ["a"]
 
 
 def test_the_last_final_attempt_counts(tmp_path):
@@ -99,8 +99,8 @@ def test_the_last_final_attempt_counts(tmp_path):
     base = {"item_id": "a", "prompt_sha256": "k", "error": None, "extra": {}}
     rows = [{**base, "attempt": 0}, {**base, "attempt": 1, "error": "api_error"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert journal.is_final(journal.latest(path)[("a", "k")])
-    assert journal.latest(tmp_path / "none.jsonl") == {}
+    assert replies.is_final(replies.latest(replies.read(path))[("a", "k")])
+    assert replies.latest(replies.read(tmp_path / "none.jsonl")) == {}
 
 
 def test_rows_are_written_whole_and_forced_to_the_disk_at_checkpoints(tmp_path, monkeypatch):

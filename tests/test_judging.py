@@ -2,13 +2,12 @@
 
 import pytest
 
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
-from c2faith.judging import verdict_frames as frames
+from c2faith.judging import replies, tasks
+from c2faith.judging.ask import ask
 from c2faith.judging.judges.base import Reply
-from c2faith.judging.tasks import plan
+from c2faith.judging.verdict_frames import verdict_frame
 from c2faith.records import InputError
-from test_plan import ROWS
+from test_tasks import ROWS
 
 
 class Scripted:
@@ -35,50 +34,50 @@ DOWN = Reply(None, None, error="api_error", usage={"prompt_tokens": 5})
 
 @pytest.fixture
 def queries():
-    return [item.query("scripted") for item in plan(ROWS, "detection")]
+    return [item.query("scripted") for item in tasks.items(ROWS, "detection")]
 
 
 def test_a_second_run_asks_nothing(tmp_path, queries):
-    judging.judge(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
+    ask(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
     again = Scripted()
-    tally = judging.judge(again, queries, tmp_path)
+    tally = ask(again, queries, tmp_path)["detection"]
     assert (again.asked, tally.finished, tally.pending, tally.calls) == ([], 2, 0, 2)
 
 
 def test_a_killed_run_resumes_where_it_was(tmp_path, queries):
     with pytest.raises(KeyboardInterrupt):
-        judging.judge(Scripted(BREAKS, KeyboardInterrupt()), queries, tmp_path)
+        ask(Scripted(BREAKS, KeyboardInterrupt()), queries, tmp_path)
     resumed = Scripted(FOLLOWS)
-    tally = judging.judge(resumed, queries, tmp_path)
+    tally = ask(resumed, queries, tmp_path)["detection"]
     assert (resumed.asked, tally.finished) == ([queries[1].item_id], 2)
 
 
 def test_failed_calls_stay_pending_and_their_tokens_count(tmp_path, queries):
-    tally = judging.judge(Scripted(DOWN, FOLLOWS), queries, tmp_path)
+    tally = ask(Scripted(DOWN, FOLLOWS), queries, tmp_path)["detection"]
     assert (tally.finished, tally.pending, tally.errors) == (1, 1, 1)
     resumed = Scripted(BREAKS)
-    tally = judging.judge(resumed, queries, tmp_path)
+    tally = ask(resumed, queries, tmp_path)["detection"]
     assert (resumed.asked, tally.pending, tally.calls) == ([queries[0].item_id], 0, 3)
     assert tally.usage == {"prompt_tokens": 5}
 
 
 def test_another_judge_under_the_same_name_is_refused(tmp_path, queries):
-    judging.judge(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
+    ask(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
     other = Scripted()
     other.fingerprint = "other parameters"
     with pytest.raises(InputError, match="recorded with another model or other parameters"):
-        judging.judge(other, queries, tmp_path)
+        ask(other, queries, tmp_path)
 
 
 def test_a_cost_limit_needs_prices(tmp_path, queries):
     with pytest.raises(InputError, match="has no prices"):
-        judging.judge(Scripted(), queries, tmp_path, max_cost=1.0)
+        ask(Scripted(), queries, tmp_path, max_cost=1.0)
 
 
 def test_frames_hold_verdicts_labels_and_confidences(tmp_path, queries):
-    judging.judge(Scripted(BREAKS, DOWN), queries, tmp_path)
-    rows = list(journal.read(judging.reply_path(tmp_path, "scripted", "detection")))
-    frame = frames.verdict_frame(plan(ROWS, "detection"), rows, "scripted", "scripted")
+    ask(Scripted(BREAKS, DOWN), queries, tmp_path)
+    rows = list(replies.read(replies.journal_path(tmp_path, "scripted", "detection")))
+    frame = verdict_frame(tasks.items(ROWS, "detection"), rows, "scripted", "scripted")
     assert frame["status"].tolist() == ["ok", "api_error"]
     assert frame["value"].tolist()[0] == 0 and frame["value"].isna().tolist() == [False, True]
     assert frame["confidence"].tolist()[0] == 0.9
@@ -87,16 +86,16 @@ def test_frames_hold_verdicts_labels_and_confidences(tmp_path, queries):
 
 
 def test_replies_to_another_prompt_are_not_used_but_counted(tmp_path, queries):
-    judging.judge(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
-    rows = list(journal.read(judging.reply_path(tmp_path, "scripted", "detection")))
-    frame = frames.verdict_frame(plan(ROWS, "detection"), rows, "scripted", "another fingerprint")
+    ask(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
+    rows = list(replies.read(replies.journal_path(tmp_path, "scripted", "detection")))
+    frame = verdict_frame(tasks.items(ROWS, "detection"), rows, "scripted", "another fingerprint")
     assert frame["status"].tolist() == ["pending", "pending"]
     assert frame.attrs["stale"] == 2
 
 
 def test_a_later_failure_does_not_undo_an_answer(tmp_path, queries):
-    judging.judge(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
-    rows = list(journal.read(judging.reply_path(tmp_path, "scripted", "detection")))
+    ask(Scripted(BREAKS, FOLLOWS), queries, tmp_path)
+    rows = list(replies.read(replies.journal_path(tmp_path, "scripted", "detection")))
     late = {**rows[0], "attempt": 1, "text": None, "error": "api_error"}
-    frame = frames.verdict_frame(plan(ROWS, "detection"), [*rows, late], "scripted", "scripted")
+    frame = verdict_frame(tasks.items(ROWS, "detection"), [*rows, late], "scripted", "scripted")
     assert frame["status"].tolist() == ["ok", "ok"]

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 from c2faith import dataset
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
+from c2faith.judging import replies
+from c2faith.judging.ask import ask, shard
 from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.judging.judges.openai_api import OpenAIJudge
-from c2faith.judging.judges.sharding import shard
 from faulty_server import Answer, Server, completion, error
 from kill_child import PRELOAD, REFUSED, queries, run
 
@@ -78,7 +77,7 @@ def server():
 
 
 def rows_of(folder):
-    return list(journal.read(judging.reply_path(folder, "j", "detection")))
+    return list(replies.read(replies.journal_path(folder, "j", "detection")))
 
 
 def test_twenty_kills_lose_nothing_and_ask_little_twice(processes, server, tmp_path):
@@ -98,7 +97,7 @@ def test_twenty_kills_lose_nothing_and_ask_little_twice(processes, server, tmp_p
     child.start()
     child.join()
     assert child.exitcode == 0
-    finished = Counter(row["item_id"] for row in rows_of(tmp_path) if journal.is_final(row))
+    finished = Counter(row["item_id"] for row in rows_of(tmp_path) if replies.is_final(row))
     assert len(finished) == ITEMS and set(finished.values()) == {1}
     assert ITEMS < len(server.calls) <= ITEMS + CONNECTIONS * KILLS
     asked = Counter(call.body["messages"][0]["content"] for call in server.calls)
@@ -113,7 +112,7 @@ def test_a_full_disk_stops_the_run_with_what_was_finished_intact(processes, serv
         return process.exitcode
 
     assert child(9_000) == REFUSED
-    path = judging.reply_path(tmp_path, "j", "detection")
+    path = replies.journal_path(tmp_path, "j", "detection")
     kept = path.read_bytes()
     assert 0 < len(kept) <= 9_000 and kept.endswith(b"\n")
     finished = {row["item_id"] for row in rows_of(tmp_path)}
@@ -144,12 +143,12 @@ def test_shards_run_apart_and_merge_by_concatenation(server, tmp_path):
     for part in ("1/3", "2/3", "3/3"):
         judge = OpenAIJudge(config, Endpoint("server", server.url, "none"), connections=4)
         folder = tmp_path / part.replace("/", "-")
-        judging.judge(judge, shard(queries(40), part), folder)
+        ask(judge, shard(queries(40), part), folder)
         with merged.open("ab") as file:
-            file.write(judging.reply_path(folder, "j", "detection").read_bytes())
+            file.write(replies.journal_path(folder, "j", "detection").read_bytes())
     calls = len(server.calls)
     judge = OpenAIJudge(config, Endpoint("server", server.url, "none"))
-    tally = judging.judge(judge, queries(40), tmp_path / "merged")
+    tally = ask(judge, queries(40), tmp_path / "merged")["detection"]
     assert (tally.finished, tally.calls) == (40, 40) and len(server.calls) == calls == 40
 
 
@@ -159,9 +158,11 @@ def test_a_minute_of_rate_limits_is_waited_out_with_few_calls_and_words_why(minu
     assert (minute.home / "out").read_text().splitlines()[-1].startswith(f"detection: {items}/{items} finished")
     since = [call.at - minute.server.calls[0].at for call in minute.server.calls]
     refused = [at for at in since if at < MINUTE_S]
-    rows = list(journal.read(judging.reply_path(minute.home / "data" / "runs" / "small", "my-model", "detection")))
+    rows = list(
+        replies.read(replies.journal_path(minute.home / "data" / "runs" / "small", "my-model", "detection"))
+    )
     assert Counter(row["error"] for row in rows) == {"api_error": len(refused), None: items}
-    assert len({row["item_id"] for row in rows if journal.is_final(row)}) == items
+    assert len({row["item_id"] for row in rows if replies.is_final(row)}) == items
     # No call while a wait that the server named is on, but for those that were under way when it began.
     named = [at for at in refused if at > SILENT_S]
     assert not [at for at in since for start in named if start + 1 < at < start + HINT_S]

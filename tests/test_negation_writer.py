@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from c2faith import dataset
-from c2faith.judging import judges
-from c2faith.judging import replies as journal
+from c2faith.judging import judges, replies
 from c2faith.judging.judges.negation_writer import open_writer
 from c2faith.records import InputError
 from faulty_server import Server, completion, error
@@ -101,7 +100,7 @@ def test_a_cost_limit_stops_in_one_line_and_a_larger_one_resumes(tmp_path, price
         capsys.readouterr()
         assert len(build(server, path, max_cost=1.0).causality) == 6
         assert f"priced negations: {6 - paid} items" in capsys.readouterr().err
-    assert len(server.calls) == 6 == len(list(journal.read(path)))
+    assert len(server.calls) == 6 == len(list(replies.read(path)))
 
 
 def test_a_cost_limit_without_prices_is_refused_and_lets_go_of_the_journal(tmp_path):

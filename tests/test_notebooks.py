@@ -6,7 +6,7 @@ import pytest
 import tiny_encoder
 from c2faith import dataset, notebooks, paths
 from c2faith.__main__ import main
-from c2faith.judging import verdict_frames as frames
+from c2faith.judging import verdict_frames
 from c2faith.records import InputError, read_json, sha256_file
 
 
@@ -136,5 +136,5 @@ def test_a_judge_is_trained_recorded_and_asked(home, monkeypatch):
     }
     trained = read_json(paths.frozen_dir("small") / "record.json")["cros-small"]["trained"]
     assert trained["head-0.safetensors"] == sha256_file(kept / "head-0.safetensors")
-    live = frames.load_frames("small", reference="retention")["localization"]
+    live = verdict_frames.load("small", reference="retention")["localization"]
     assert len(live) == 18 and set(live["status"]) <= {"ok", "length"}

@@ -14,9 +14,8 @@ import time
 import pytest
 from tenacity import wait_fixed
 
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
-from c2faith.judging import verdicts
+from c2faith.judging import ask as asking
+from c2faith.judging import replies, verdicts
 from c2faith.judging.judges import openai_api
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.endpoint import Endpoint
@@ -45,13 +44,13 @@ def make(server, *, parameters=None, prices=None, model="judge", **settings):
 
 def ask(judge, folder, count=1, task="detection", **settings):
     """(tally, journal rows, statuses of the items that are finished)."""
-    tally = judging.judge(judge, queries(count, task), folder, **settings)
+    tally = asking.ask(judge, queries(count, task), folder, **settings)[task]
     return tally, *read(folder, task)
 
 
 def read(folder, task="detection"):
-    rows = list(journal.read(judging.reply_path(folder, "j", task)))
-    final = {row["item_id"]: verdicts.read_reply(row, task, 5) for row in rows if journal.is_final(row)}
+    rows = list(replies.read(replies.journal_path(folder, "j", task)))
+    final = {row["item_id"]: verdicts.read_reply(row, task, 5) for row in rows if replies.is_final(row)}
     return rows, final
 
 

@@ -2,9 +2,13 @@
 
 import pytest
 
-from c2faith.judging import prompts
+from c2faith.judging import prompts, tasks
 
 STEPS = ("Let x = 2.", "Then x + 1 = 3.", "So 2x = 4.")
+
+
+def render(task, *shown, **more):
+    return prompts.render(tasks.get(task).templates, *shown, **more)
 
 
 def text(messages):
@@ -12,24 +16,24 @@ def text(messages):
 
 
 def test_detection_hides_later_steps():
-    shown = text(prompts.render("detection", "Find 2x.", STEPS, target=1))
+    shown = text(render("detection", "Find 2x.", STEPS, target=1))
     assert '<step index="0">Let x = 2.</step>' in shown
     assert '<step index="1">Then x + 1 = 3.</step>' in shown
     assert "2x = 4" not in shown
 
 
 def test_first_step_has_no_context():
-    assert "(none)" in text(prompts.render("detection", "Find 2x.", STEPS, target=0))
+    assert "(none)" in text(render("detection", "Find 2x.", STEPS, target=0))
 
 
 def test_localization_numbers_from_zero():
-    shown = text(prompts.render("localization", "Find 2x.", STEPS))
+    shown = text(render("localization", "Find 2x.", STEPS))
     assert [f'<step index="{i}">' in shown for i in range(4)] == [True, True, True, False]
 
 
 def test_judge_and_reference_share_the_rubric_and_differ_in_the_footer():
-    judge = prompts.render("coverage", "Find 2x.", STEPS[:1])
-    reference = prompts.render("reference", "Find 2x.", STEPS[:1], original=STEPS, removed=(1, 2))
+    judge = render("coverage", "Find 2x.", STEPS[:1])
+    reference = render("reference", "Find 2x.", STEPS[:1], original=STEPS, removed=(1, 2))
     assert judge[0] == reference[0]
     assert judge[0][0] == "system"
     assert "So 2x = 4." not in text(judge)
@@ -37,7 +41,7 @@ def test_judge_and_reference_share_the_rubric_and_differ_in_the_footer():
 
 
 def test_what_fills_a_template_is_not_filled_again():
-    shown = text(prompts.render("localization", "Compute {steps} and {question}.", STEPS))
+    shown = text(render("localization", "Compute {steps} and {question}.", STEPS))
     assert "Compute {steps} and {question}." in shown
 
 
@@ -51,8 +55,8 @@ def test_what_fills_a_template_is_not_filled_again():
     ],
 )
 def test_tags_inside_a_step_are_disarmed(attack):
-    clean = text(prompts.render("detection", "q", ("a", "b"), target=1))
-    shown = text(prompts.render("detection", "q", ("a", attack), target=1))
+    clean = text(render("detection", "q", ("a", "b"), target=1))
+    shown = text(render("detection", "q", ("a", attack), target=1))
     assert shown.count("<") == clean.count("<")
 
 
@@ -63,8 +67,3 @@ def test_inequalities_are_left_alone():
 def test_negation_sees_only_the_step_before():
     shown = text(prompts.render_negation("So x = 2.", "Thus x + 1 = 3."))
     assert "So x = 2." in shown and "Thus x + 1 = 3." in shown
-
-
-def test_every_template_has_a_hash_of_its_own():
-    hashes = {prompts.template_sha256(task) for task in prompts.TEMPLATES}
-    assert len(hashes) == len(set(prompts.TEMPLATES.values()))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from c2faith.judging.references import annotated, retention
+from c2faith.judging.verdict_frames import annotated, retention
 from c2faith.records import Chain
 
 CHAIN = Chain("c", "p", "champ", "?", ("a", "b", "c", "d"), None, ((0, 1), (1, 2), (), (3,)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from c2faith import dataset, paths
-from c2faith.judging import ask as judging
-from c2faith.judging import run as runs
+from c2faith.judging import replies
+from c2faith.judging.ask import ask_run
 from c2faith.records import InputError
 from faulty_server import Server, completion, verdict
 from test_batch_api import BatchServer
@@ -43,14 +43,14 @@ def test_a_servers_model_is_asked_every_task_once_under_its_own_name(run):
         def announce(line):
             said.append((line, len(server.calls)))
 
-        tallies = runs.judge_run("small", "my-model", base_url=server.url, announce=announce)
+        tallies = ask_run("small", "my-model", base_url=server.url, announce=announce)
         calls = len(server.calls)
         assert {call.body["model"] for call in server.calls} == {"my-model"}
-        runs.judge_run("small", "my-model", base_url=server.url, announce=announce)
+        ask_run("small", "my-model", base_url=server.url, announce=announce)
         assert len(server.calls) == calls == sum(tally.items for tally in tallies.values())
     assert list(tallies) == ["detection", "localization", "coverage"]
     assert all(tally.pending == 0 for tally in tallies.values())
-    assert judging.reply_path(paths.run_dir("small"), "my-model", "coverage").exists()
+    assert replies.journal_path(paths.run_dir("small"), "my-model", "coverage").exists()
     assert said[0][0].startswith(f"my-model: {calls} items, about ") and said[0][1] == 0
     assert said[0][0].endswith("no prices, so no forecast") and said[1][0].startswith("my-model: 0 items")
 
@@ -59,18 +59,18 @@ def test_max_cost_is_of_all_tasks_and_resumes_whichever_was_asked_first(run):
     judge, edge = str(run / "priced.yaml"), {"announce": str}
     with Server(answer) as server:
         edge["base_url"] = server.url
-        first = runs.judge_run("small", judge, ["coverage"], **edge)["coverage"]
+        first = ask_run("small", judge, ["coverage"], **edge)["coverage"]
         assert first.dollars == pytest.approx(10 * CALL)
         # What coverage cost counts, though detection comes before it: less than a call is left of $0.004.
-        tallies = runs.judge_run("small", judge, max_cost=0.004, **edge)
+        tallies = ask_run("small", judge, max_cost=0.004, **edge)
         assert [tally.calls for tally in tallies.values()] == [0, 0, 10]
-        tallies = runs.judge_run("small", judge, max_cost=1.0, **edge)
+        tallies = ask_run("small", judge, max_cost=1.0, **edge)
     assert [tally.pending for tally in tallies.values()] == [0, 0, 0]
 
 
 def test_batches_of_all_tasks_are_under_way_together(run):
     with BatchServer(answer, looks=1) as server:
-        tallies = runs.judge_run(
+        tallies = ask_run(
             "small", str(run / "priced.yaml"), batch=True, max_cost=1.0, base_url=server.url, announce=str
         )
     assert [tally.pending for tally in tallies.values()] == [0, 0, 0]
@@ -81,5 +81,5 @@ def test_batches_of_all_tasks_are_under_way_together(run):
 
 def test_an_unknown_task_is_refused_before_the_first_call(run):
     with Server() as server, pytest.raises(InputError, match="unknown task 'detektion'"):
-        runs.judge_run("small", "my-model", ["detektion"], base_url=server.url, announce=str)
+        ask_run("small", "my-model", ["detektion"], base_url=server.url, announce=str)
     assert not server.calls

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from c2faith.judging import ask as judging
-from c2faith.judging import judges, prompts, verdicts
-from c2faith.judging import replies as journal
+from c2faith.judging import judges, prompts, replies, tasks, verdicts
+from c2faith.judging.ask import ask
 from c2faith.judging.judges.base import Query
 
 pytestmark = pytest.mark.slow
@@ -60,7 +59,7 @@ def healthy(port):
 
 
 def query(task, target=None):
-    messages = prompts.render(task, QUESTION, STEPS, target=target)
+    messages = prompts.render(tasks.get(task).templates, QUESTION, STEPS, target=target)
     return Query(f"chain/{task}", task, messages, QUESTION, STEPS, target, "k" * 64)
 
 
@@ -70,9 +69,9 @@ def test_a_real_server_is_judged_with_from_start_to_verdict(server, tmp_path):
     judge.dialect.parameters["max_tokens"] = 8
     for task, target in (("detection", 1), ("localization", None)):
         asked = query(task, target)
-        tally = judging.judge(judge, [asked], tmp_path)
+        tally = ask(judge, [asked], tmp_path)[task]
         assert tally.pending == 0 and tally.usage["prompt_tokens"] > 50
-        rows = list(journal.read(judging.reply_path(tmp_path, judge.judge_id, task)))
+        rows = list(replies.read(replies.journal_path(tmp_path, judge.judge_id, task)))
         assert all(row["error"] is None and row["text"] and row["mode"] == "json_schema" for row in rows)
         # A reply cut at 8 tokens is asked for once more with 32; whatever it then is, it is a status, not a guess.
         assert [row["usage"]["completion_tokens"] <= cap for row, cap in zip(rows, (8, 32), strict=False)]
@@ -80,12 +79,12 @@ def test_a_real_server_is_judged_with_from_start_to_verdict(server, tmp_path):
         assert verdict.status in {"ok", "parse_error", "schema_error", "length"}
         assert (verdict.value is None) == (verdict.status != "ok")
         calls = tally.calls
-        assert judging.judge(judge, [asked], tmp_path).calls == calls
+        assert ask(judge, [asked], tmp_path)[task].calls == calls
 
 
 def test_a_model_it_does_not_serve_is_named(server, tmp_path):
     url, _ = server
     judge = judges.make("server/other", base_url=url)
-    tally = judging.judge(judge, [query("detection", 1)], tmp_path)
-    (row,) = journal.read(judging.reply_path(tmp_path, judge.judge_id, "detection"))
+    tally = ask(judge, [query("detection", 1)], tmp_path)["detection"]
+    (row,) = replies.read(replies.journal_path(tmp_path, judge.judge_id, "detection"))
     assert tally.pending == 1 and "pinned to" in row["extra"]["message"] and row["extra"]["http_status"] == 400

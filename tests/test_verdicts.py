@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from c2faith.judging import verdicts
+from c2faith.judging import answers, tasks, verdicts
 from c2faith.judging.verdicts import Verdict, parse
 from c2faith.records import InputError
 
@@ -75,7 +75,7 @@ def test_a_one_based_answer_is_not_shifted():
     [("detection", (0, 1), (-1, 2)), ("coverage", (0, 4), (-1, 5)), ("localization", (-1, 6), (-2, 7))],
 )
 def test_bounds_belong_to_the_range(task, inside, outside):
-    key = verdicts.KEYS[task]
+    key = answers.key(tasks.get(task).answer)
     assert [parse(json.dumps({key: v}), task, 7).value for v in inside] == list(inside)
     assert [parse(json.dumps({key: v}), task, 7).status for v in outside] == ["schema_error"] * 2
 
@@ -106,19 +106,20 @@ def test_a_journal_row_is_read(row, expected):
 
 
 def test_the_schema_admits_exactly_the_admissible_values():
-    schema = verdicts.answer_schema("localization", 3)
+    schema = answers.schema(answers.Localization, 3)
     assert schema["properties"]["index"]["enum"] == [-1, 0, 1, 2]
     assert schema["additionalProperties"] is False
     assert sorted(schema["required"]) == sorted(schema["properties"])
 
 
-@pytest.mark.parametrize("task", verdicts.KEYS)
+@pytest.mark.parametrize("task", [task.name for task in tasks.TASKS.values() if task.answer])
 def test_the_schema_that_is_sent_is_strict_and_says_what_is_read(task):
-    schema, key = verdicts.answer_schema(task), verdicts.KEYS[task]
+    kind = tasks.get(task).answer
+    schema, key = answers.schema(kind), answers.key(kind)
     # OpenAI's strict mode: an object whose keys are all required and no others allowed.
     assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     assert schema["required"] == list(schema["properties"]) == ["reasoning", key]
     assert schema["properties"]["reasoning"] == {"type": "string"}
     # An index has no bounds here: one schema serves chains of every length, and a server compiles it once.
-    values = {} if key == "index" else {"enum": list(verdicts.admissible(task, 3))}
+    values = {} if key == "index" else {"enum": list(answers.admissible(kind, 3))}
     assert schema["properties"][key] == {"type": "integer", **values}

@@ -83,9 +83,9 @@ def _notebook(options: argparse.Namespace) -> int:
 
 
 def _judge(options: argparse.Namespace) -> int:
-    from c2faith.judging import run as runs
+    from c2faith.judging import ask
 
-    tallies = runs.judge_run(
+    tallies = ask.ask_run(
         options.run,
         options.judge,
         tuple(filter(None, options.tasks.split(","))),
@@ -106,9 +106,9 @@ def _judge(options: argparse.Namespace) -> int:
 
 
 def _freeze(options: argparse.Namespace) -> int:
-    from c2faith.judging import recording as freezing
+    from c2faith.judging import recording
 
-    for path in freezing.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
+    for path in recording.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
         print(path)
     return 0
 

@@ -16,16 +16,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 Row = TypeVar("Row")
-Task = Literal["detection", "localization", "coverage", "reference", "step_only", "shuffled"]
-ABLATIONS: tuple[Task, ...] = ("step_only", "shuffled")
-"""Detection with less to go by: the step alone, or the steps before it in another order; asked on request."""
 
 
 class InputError(ValueError):

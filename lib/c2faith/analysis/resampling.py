@@ -180,7 +180,8 @@ def means(
 
     Examples
     --------
-    >>> rates = means(Resamples.draw("ab", 9), "ab", {"right": [1, 0], "of a": ([1, 0], [True, False])})
+    >>> chains = ["a", "b"]
+    >>> rates = means(Resamples.draw(chains, 9), chains, {"right": [1, 0], "of a": ([1, 0], [True, False])})
     >>> [(float(rate.columns[0]), rate.n) for rate in rates.values()]
     [(0.5, 2), (1.0, 1)]
     """

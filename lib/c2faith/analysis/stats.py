@@ -212,16 +212,6 @@ def harmonic_mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where((a == 0) & (b == 0), 0.0, ratio(2 * a * b, a + b))
 
 
-def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Spearman's ρ with tied ranks in the middle; NaN (not 0) where either side is constant.
-
-    >>> spearman([0, 1, 2], [4, 4, 4])
-    nan
-    """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    return float(rank_correlation(np.ones((len(x), 1)), x, y)[0])
-
-
 def spearman_p(rho: float | np.ndarray, n: int) -> float | np.ndarray:
     """Two-sided p of ρ at `n` records, from Student's t with n − 2 degrees of freedom (scipy's default)."""
     if n < 3:

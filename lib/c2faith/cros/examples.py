@@ -10,7 +10,8 @@ from fractions import Fraction
 from c2faith.cros.encoder import Written
 from c2faith.dataset import Dataset, negate, perturb
 from c2faith.dataset.chains import load_chains
-from c2faith.judging.tasks import Item, plan
+from c2faith.judging import tasks
+from c2faith.judging.tasks import Item
 from c2faith.records import Chain, CoverageItem, InputError, rng, sha256
 
 
@@ -62,15 +63,15 @@ def fold_of(question: str, folds: int, seed: int = 0) -> int:
 def benchmark_examples(dataset: Dataset) -> list[Example]:
     """Every item of the three tasks, with its labels."""
     examples = []
-    for item in plan(dataset, "detection"):
+    for item in tasks.items(dataset, "detection"):
         target = -1 if item.labels["truth"] else int(item.labels["target"])
         examples.append(_example(item, "detection", target, None))
-    for item in plan(dataset, "localization"):
+    for item in tasks.items(dataset, "localization"):
         group = "natural" if item.kind == "natural" else "injected"
         missing = (0,) * len(item.steps) if item.kind == "clean" else None
         examples.append(_example(item, group, int(item.labels["target"]), missing))
     removed = {row.item_id: row for row in dataset.coverage}
-    for item in plan(dataset, "coverage"):
+    for item in tasks.items(dataset, "coverage"):
         examples.append(_example(item, "coverage", None, missing_before(removed[item.item_id])))
     return examples
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from c2faith.cros.rewards import TRL_REWARDS
 from c2faith.dataset import Dataset
+from c2faith.judging import tasks as judging_tasks
 from c2faith.judging.judges import smollm2
-from c2faith.judging.references import retention
-from c2faith.judging.tasks import Item, plan
+from c2faith.judging.tasks import Item
+from c2faith.judging.verdict_frames import retention
 from c2faith.records import InputError, rng
 
 TASKS = ("detection", "localization", "coverage")
@@ -42,7 +43,7 @@ def prompts(
     chains = {chain.chain_id: chain for chain in dataset.chains}
     rows = []
     for task in tasks:
-        items = [item for item in plan(dataset, task) if item.question in questions]
+        items = [item for item in judging_tasks.items(dataset, task) if item.question in questions]
         for item in _half_clean(items, seed) if task != "coverage" else items:
             known = {"truth": None, "target": None, "reference": None}
             if task == "coverage":

@@ -20,7 +20,7 @@ from c2faith.cros.examples import fold_of
 from c2faith.cros.features import FeatureStore
 from c2faith.cros.trained import Reading, TrainedHead
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import InputError, Task, read_json, sha256, sha256_file, write_json
+from c2faith.records import InputError, read_json, sha256, sha256_file, write_json
 
 CONFIG, ADAPTER = "config.json", "adapter"
 CHUNK = 512  # queries whose features are gathered at once
@@ -39,7 +39,8 @@ class CrosJudge:
     device : str
     """
 
-    tasks: tuple[Task, ...] = ("detection", "localization", "coverage")
+    kind = "a trained judge"
+    tasks: tuple[str, ...] = ("detection", "localization", "coverage")
 
     def __init__(self, judge_id: str, folder: Path, *, model: str | None = None, device: str = "cpu") -> None:
         self.judge_id, self.folder, self.device = judge_id, folder, device
@@ -47,6 +48,11 @@ class CrosJudge:
             raise InputError(f"{folder}: no trained judge here; train one with make cros")
         self.known = read_json(folder / CONFIG)
         self.model = model or self.known["encoder"]["model"]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The tasks that show it the problem, which chooses its head."""
+        return tuple(_ANSWERS)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,4 +1,4 @@
-"""What an answer is, one model a task: the JSON schema that judges are sent, and what is read back.
+"""What an answer is: the JSON schema that judges are sent, and what is read back.
 
 What is asked for is strict; what is read is a little wider, and here alone it is said how much: other keys are
 ignored, `reasoning` may be missing, and a value may be an integral float or a string such as ``Step 3``.
@@ -12,8 +12,6 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
-
-from c2faith.records import ABLATIONS, InputError, Task
 
 _INTEGRAL = re.compile(r"\s*(?:step\s*)?([-−]?\d{1,9})(?:\.0+)?\s*", re.IGNORECASE)
 
@@ -72,42 +70,18 @@ class Coverage(Answer):
     score: Annotated[Literal[0, 1, 2, 3, 4], _Integral]
 
 
-MODELS: dict[str, type[Answer]] = {
-    "detection": Detection,
-    "localization": Localization,
-    "coverage": Coverage,
-    "reference": Coverage,
-    **dict.fromkeys(ABLATIONS, Detection),
-}
-
-
-def model(task: Task) -> type[Answer]:
-    """A task's model.
-
-    Raises
-    ------
-    InputError
-        For an unknown task.
-    """
-    try:
-        return MODELS[task]
-    except KeyError:
-        raise InputError(f"unknown task {task!r}: choose from {', '.join(MODELS)}") from None
-
-
 @cache
 def key(kind: type[Answer]) -> str:
     """The name of a model's value."""
     return next(name for name in kind.model_fields if name != "reasoning")
 
 
-def admissible(task: Task, n_steps: int) -> range:
+def admissible(kind: type[Answer], n_steps: int) -> range:
     """The values a verdict may take, in ascending order.
 
-    >>> admissible("localization", 3), admissible("coverage", 3)
+    >>> admissible(Localization, 3), admissible(Coverage, 3)
     (range(-1, 3), range(0, 5))
     """
-    kind = model(task)
     if kind is Localization:
         return range(-1, n_steps)  # what `_a_step` lets pass
     values = schema(kind)["properties"][key(kind)]["enum"]
@@ -115,12 +89,17 @@ def admissible(task: Task, n_steps: int) -> range:
 
 
 @cache
-def schema(kind: type[Answer]) -> dict[str, Any]:
-    """A model's JSON schema, as OpenAI's strict mode wants it: all keys required, no others, nothing but types."""
+def schema(kind: type[Answer], n_steps: int | None = None) -> dict[str, Any]:
+    """A model's JSON schema, as OpenAI's strict mode wants it: all keys required, no others, nothing but types.
+
+    Without `n_steps` an index has no bounds: one schema serves chains of every length.
+    """
     whole = kind.model_json_schema(mode="serialization")
     properties = {
         name: {word: value for word, value in field.items() if word != "title"}
         for name, field in whole["properties"].items()
     }
+    if n_steps is not None:
+        properties[key(kind)]["enum"] = list(admissible(kind, n_steps))
     kept = ("type", "properties", "required", "additionalProperties")
     return {word: whole[word] for word in kept} | {"properties": properties}

@@ -1,20 +1,24 @@
-"""Plan → journal: put to a judge what it has not answered yet, and write down every attempt.
+"""A run's judging from end to end: what a judge has not answered is forecast, asked and journaled.
 
 The same command resumes: finished items are never asked again, pending ones are, and tokens and cost add up.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from c2faith.judging import replies as journal
+from c2faith import dataset, paths
+from c2faith.judging import judges, replies, tasks
+from c2faith.judging.judges import pricing
 from c2faith.judging.judges.base import Judge, Query
 from c2faith.progress import Progress
-from c2faith.records import InputError, Task, read_json, write_json
+from c2faith.records import InputError, sha256
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Tally:
         return self.items - self.finished
 
     def add(self, row: Mapping[str, Any], price: Callable[[Mapping[str, int]], float]) -> None:
-        """Count one journal row."""
+        """Count one journal row's call; whether its item is finished by it is not looked at."""
         self.calls += 1
         self.errors += row.get("error") == "api_error"
         for name, count in (row.get("usage") or {}).items():
@@ -41,66 +45,110 @@ class Tally:
         self.dollars += price(row.get("usage") or {})
 
 
-def reply_path(folder: Path, judge_id: str, task: Task) -> Path:
-    """Where a run's folder keeps the journal of a judge and task."""
-    return folder / "replies" / judge_id / f"{task}.jsonl"
-
-
-def judge(
-    judge: Judge,
-    queries: Sequence[Query],
-    folder: Path,
+def ask_run(
+    run: str,
+    name: str,
+    asked: Sequence[str] = (),
     *,
+    part: str = "",
     max_cost: float | None = None,
-) -> Tally:
-    """Ask a judge the queries of one task that are not finished in the run's folder.
+    batch: bool = False,
+    announce: Callable[[str], None] = print,
+    **edge: Any,
+) -> dict[str, Tally]:
+    """Ask one judge everything of a run that it has not answered; a tally by task.
 
     Parameters
     ----------
-    judge : Judge
-    queries : sequence of Query
-        All planned queries of one task.
-    folder : Path
-        The run's folder; replies are appended to ``replies/<judge_id>/<task>.jsonl`` under it.
-    max_cost : float, optional
-        Dollars, over all resumes of this task; the judge stops before they are passed.
+    name
+        The judge (see `judges.make`).
+    asked
+        Tasks; those of the judge if empty.
+    part
+        A shard such as ``3/8``: only its items are asked.
+    max_cost
+        Dollars over all tasks and resumes.
+    batch
+        Through the provider's Batch API.
+    announce
+        Takes what is to be known beforehand: items that cannot be asked, the forecast of what costs money.
+    **edge
+        Endpoint, connections and the like, for `judges.make`.
+    """
+    if max_cost is not None and not 0 <= max_cost < math.inf:
+        raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
+    folder = paths.run_dir(run)
+    judge = judges.make(name, batch=folder if batch else None, **edge)
+    asked = tuple(asked or judge.tasks)
+    refuse_unanswered(judge, asked)
+    rows = dataset.of_run(run)
+    queries: dict[Path, list[Query]] = {}
+    pending: list[Query] = []
+    tallies: dict[Path, Tally] = {}
+    recorded: dict[str, int] = {}
+    for task in asked:
+        if line := tasks.left_out(rows, task):
+            announce(line)
+        whole = [item.query(judge.fingerprint) for item in tasks.items(rows, task)]
+        known = replies.settled(replies.journal_path(paths.frozen_dir(run), judge.judge_id, task))
+        left = [query for query in whole if query.key not in known]
+        recorded[task] = len(whole) - len(left)
+        path = replies.journal_path(folder, judge.judge_id, task)
+        queries[path] = shard(left, part)
+        tallies[path], missing = _standing(judge, path, queries[path])
+        pending += missing
+    if hasattr(judge, "prices"):
+        announce(f"{judge.judge_id}: {pricing.forecast(pending, judge.model, judge.prices, batch=batch).line()}")
+    open_paths = [path for path, tally in tallies.items() if tally.pending]
+    if open_paths:
+        replies.pin(judge, folder)
+    # Batches take hours: those of all tasks are submitted before the first is waited for.
+    for group in [open_paths] if batch and open_paths else [[path] for path in open_paths]:
+        elsewhere = sum(tally.dollars for path, tally in tallies.items() if path not in group)
+        limit = None if max_cost is None else max_cost - elsewhere
+        tallies |= ask_into(judge, {path: queries[path] for path in group}, max_cost=limit)
+    for path, tally in tallies.items():
+        tally.items += recorded[path.stem]
+        tally.finished += recorded[path.stem]
+    return {path.stem: tally for path, tally in tallies.items()}
 
-    Returns
-    -------
-    Tally
+
+def ask(judge: Judge, queries: Sequence[Query], folder: Path, *, max_cost: float | None = None) -> dict[str, Tally]:
+    """Ask a judge the queries that are not finished in a run's folder; a tally by task.
+
+    Parameters
+    ----------
+    queries
+        All planned queries of one task or several.
+    max_cost
+        Dollars, over all resumes of these tasks; the judge stops before they are passed.
 
     Raises
     ------
     InputError
-        If the judge was recorded with other parameters, the journal is held by another process, the disk is
-        full, or the endpoint refuses for good (wrong key, no quota, no such model).
+        If the judge was recorded with other parameters, a journal is held by another process, the disk is full, or
+        the endpoint refuses for good (wrong key, no quota, no such model).
     """
-    if not queries:
-        return Tally()
-    (tally,) = judge_tasks(judge, {queries[0].task: queries}, folder, max_cost=max_cost).values()
-    return tally
+    replies.pin(judge, folder)
+    asked: dict[Path, list[Query]] = {}
+    for query in queries:
+        asked.setdefault(replies.journal_path(folder, judge.judge_id, query.task), []).append(query)
+    return {path.stem: tally for path, tally in ask_into(judge, asked, max_cost=max_cost).items()}
 
 
-def judge_tasks(
-    judge: Judge,
-    asked: Mapping[Task, Sequence[Query]],
-    folder: Path,
-    *,
-    max_cost: float | None = None,
-) -> dict[Task, Tally]:
-    """As `judge`, the queries of several tasks in one go; `max_cost` holds for all of them together."""
-    tallies = {task: Tally(items=len(queries)) for task, queries in asked.items()}
+def ask_into(
+    judge: Judge, asked: Mapping[Path, Sequence[Query]], *, max_cost: float | None = None
+) -> dict[Path, Tally]:
+    """As `ask`, into journals of any place, one a task; nothing is pinned."""
     price = getattr(judge, "price", _free)
-    pin(judge, folder / "replies" / judge.judge_id)
+    tallies: dict[Path, Tally] = {}
+    books: dict[str, tuple[replies.Journal, Tally]] = {}
+    pending: list[Query] = []
     with ExitStack() as stack:
-        books: dict[Task, journal.Journal] = {}
-        pending: list[Query] = []
-        for task, queries in asked.items():
-            books[task] = stack.enter_context(journal.Journal(reply_path(folder, judge.judge_id, task)))
-            for row in journal.read(books[task].path):
-                tallies[task].add(row, price)
-            left = [query for query in queries if not books[task].finished(query)]
-            tallies[task].finished = len(queries) - len(left)
+        for path, queries in asked.items():
+            book = stack.enter_context(replies.Journal(path))
+            tallies[path], left = _standing(judge, path, queries)
+            books |= dict.fromkeys((query.task for query in left), (book, tallies[path]))
             pending += left
         if not pending:
             return tallies
@@ -110,45 +158,54 @@ def judge_tasks(
                 raise InputError(f"MAX_COST={max_cost}: judge {judge.judge_id} has no prices to count with")
             judge.limit_spending(max_cost - paid)
         total = sum(tally.items for tally in tallies.values())
-        label, status = f"{judge.judge_id} {'+'.join(asked)}", getattr(judge, "status", str)
+        label = f"{judge.judge_id} {'+'.join(path.stem for path in asked)}"
+        status = getattr(judge, "status", str)
         with Progress(label, total, total - len(pending), status=status) as progress:
             progress.dollars = paid
             for query, reply in judge.replies(pending):
-                row = books[query.task].append(query, reply)
-                tallies[query.task].add(row, price)
-                if journal.is_final(row):
-                    tallies[query.task].finished += 1
+                book, tally = books[query.task]
+                row = book.append(query, reply)
+                tally.add(row, price)
+                if replies.is_final(row):
+                    tally.finished += 1
                     progress.advance(sum(tally.dollars for tally in tallies.values()))
     return tallies
 
 
-def dollars(judge: Judge, folder: Path, task: Task) -> float:
-    """What a judge's journal of a task has cost so far."""
-    price = getattr(judge, "price", _free)
-    return sum(price(row.get("usage") or {}) for row in journal.read(reply_path(folder, judge.judge_id, task)))
+def refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
+    """An `InputError` if there is no such task, or the judge is of a kind that does not answer one of them."""
+    known = getattr(judge, "answers", None)
+    for task in asked:
+        if tasks.get(task).name not in (known or asked):
+            whole = [name for name in known if tasks.get(name).ablates not in known]
+            raise InputError(f"judge {judge.judge_id}: {judge.kind} answers {', '.join(whole)}, not {task}")
 
 
-def pin(judge: Judge, folder: Path) -> None:
-    """Write down what a judge is beside its replies, or refuse to mix them with those of another one."""
-    path = folder / "judge.json"
-    if path.exists():
-        known = read_pin(folder)
-        if known["fingerprint"] != judge.fingerprint:
-            raise InputError(
-                f"{path}: {judge.judge_id} was recorded with another model or other parameters; "
-                "give the changed judge another name, or move the folder away"
-            )
-        return
-    config = getattr(judge, "config", {"judge_id": judge.judge_id})
-    write_json(path, {**config, "judge_id": judge.judge_id, "fingerprint": judge.fingerprint})
+def shard(queries: Sequence[Query], part: str) -> list[Query]:
+    """The queries of one part of a run, ``k/n`` with 1 ≤ k ≤ n; all if empty.
+
+    An item's part depends on its id alone, so it is the same on every machine and whatever else is asked; the
+    journals of disjoint parts merge by concatenation.
+    """
+    if not part:
+        return list(queries)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part)
+    k, n = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= k <= n:
+        raise InputError(f"SHARD={part}: a shard is k/n with k from 1 to n, e.g. 3/8")
+    return [query for query in queries if int(sha256(query.item_id)[:16], 16) % n == k - 1]
 
 
-def read_pin(folder: Path) -> dict[str, Any]:
-    """The `judge.json` beside a judge's replies."""
-    pinned = read_json(folder / "judge.json")
-    if not isinstance(pinned, dict) or not {"judge_id", "fingerprint"} <= pinned.keys():
-        raise InputError(f"{folder / 'judge.json'}: no judge (judge_id and fingerprint are required)")
-    return pinned
+def _standing(judge: Judge, path: Path, queries: Sequence[Query]) -> tuple[Tally, list[Query]]:
+    """What a journal's calls have taken, and the queries that none of them settles."""
+    price, tally, settled = getattr(judge, "price", _free), Tally(items=len(queries)), set()
+    for row in replies.read(path):
+        tally.add(row, price)
+        if replies.is_final(row):
+            settled.add(replies.key(row))
+    left = [query for query in queries if query.key not in settled]
+    tally.finished = len(queries) - len(left)
+    return tally, left
 
 
 def _free(usage: Mapping[str, int]) -> float:

@@ -10,19 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 from c2faith import paths
-from c2faith.records import InputError, Task, sha256
+from c2faith.records import InputError
 
-TEMPLATES: dict[str, tuple[str, ...]] = {
-    "detection": ("detection",),
-    "localization": ("localization",),
-    "coverage": ("rubric", "coverage"),
-    "reference": ("rubric", "reference"),
-    "step_only": ("step_only",),
-    "shuffled": ("detection",),
-    "negation": ("negation",),
-}
 _TAGS = (
     "problem|previous_steps?|target_step|solution|original_solution|removed_steps|step"
     "|im_start|im_end|system|user|assistant|think"
@@ -52,8 +44,7 @@ def number_steps(steps: Iterable[str], first: int = 0) -> str:
 
 
 @cache
-def _sections(name: str) -> tuple[tuple[str, str], ...]:
-    path = paths.PROMPTS / f"{name}.md"
+def _sections(path: Path) -> tuple[tuple[str, str], ...]:
     try:
         parts = re.split(r"^## (system|user)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     except OSError as error:
@@ -61,24 +52,18 @@ def _sections(name: str) -> tuple[tuple[str, str], ...]:
     return tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))
 
 
-@cache
-def template_sha256(task: str) -> str:
-    """Hash of the templates behind a task, for manifests."""
-    return sha256([_sections(name) for name in TEMPLATES[task]])
-
-
-def fill(task: str, **fields: str) -> Messages:
-    """The task's messages with every placeholder filled, in a single pass."""
+def fill(templates: Iterable[str], **fields: str) -> Messages:
+    """The messages of some templates with every placeholder filled, in a single pass."""
 
     def value(match: re.Match[str]) -> str:
         return fields[match[1]]
 
-    sections = [section for name in TEMPLATES[task] for section in _sections(name)]
+    sections = [section for name in templates for section in _sections(paths.PROMPTS / f"{name}.md")]
     return tuple((role, re.sub(r"\{(\w+)\}", value, body)) for role, body in sections)
 
 
 def render(
-    task: Task,
+    templates: Iterable[str],
     question: str,
     steps: tuple[str, ...],
     *,
@@ -86,22 +71,20 @@ def render(
     original: tuple[str, ...] = (),
     removed: tuple[int, ...] = (),
 ) -> Messages:
-    """What a judge is shown for one item.
+    """What a judge is shown for one item: (role, content) pairs.
 
     Parameters
     ----------
-    task : {'detection', 'localization', 'coverage', 'reference', 'step_only', 'shuffled'}
-    question : str
-    steps : tuple of str
-        The steps the judge sees; for detection only those up to `target` are shown.
-    target : int, optional
-        0-based index of the step in question (detection and its ablations).
+    templates
+        Names of `data/prompts`. Their placeholders: ``question``, ``steps``; with a target ``context`` (the steps
+        before it), ``target`` (numbered) and ``step`` (without its number); with an original
+        ``original`` and ``removed``.
+    steps
+        The steps the judge sees.
+    target
+        0-based index of the step in question.
     original, removed
-        The whole chain and the 0-based indices of the removed steps (reference).
-
-    Returns
-    -------
-    tuple of (role, content)
+        The whole chain and the 0-based indices of the removed steps.
     """
     fields = {"question": disarm(question), "steps": number_steps(steps)}
     if target is not None:
@@ -111,9 +94,9 @@ def render(
     if original:
         fields["original"] = number_steps(original)
         fields["removed"] = "\n".join(number_steps([original[i]], first=i) for i in removed) or "(none)"
-    return fill(task, **fields)
+    return fill(templates, **fields)
 
 
 def render_negation(context: str, step: str) -> Messages:
     """The request for an acausal rewrite of `step`, given only the step before it (Section 3.1)."""
-    return fill("negation", context=disarm(context) or "(none)", step=disarm(step))
+    return fill(("negation",), context=disarm(context) or "(none)", step=disarm(step))

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from c2faith import dataset, paths
-from c2faith.judging import ask as judging
-from c2faith.judging import replies as journal
-from c2faith.judging.tasks import plan
-from c2faith.judging.verdict_frames import SCORED
+from c2faith.judging import replies, tasks
 from c2faith.records import InputError, dump, read_json, sha256_file, write_bytes, write_json
 
 VERSIONED = ("c2faith", "numpy", "openai", "sympy", "torch", "transformers")
@@ -49,12 +46,12 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     new = {paths.judge_name(judge_id): _to_record(rows, run, judge_id, record.get(judge_id)) for judge_id in chosen}
     written = []
     for judge_id, journals in new.items():
-        kept, known, files = target / "replies" / judge_id, record.get(judge_id), {}
-        for name, replies in journals.items():
-            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in replies))
+        kept, known, files = replies.judge_folder(target, judge_id), record.get(judge_id), {}
+        for name, rows_of in journals.items():
+            write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in rows_of))
             files[name] = sha256_file(kept / name)
             written.append(kept / name)
-        pinned = judging.read_pin(source / "replies" / judge_id)
+        pinned = replies.read_pin(replies.judge_folder(source, judge_id))
         command = _command(run, judge_id, files)
         made = {"command": command, "versions": _versions(), "processor": platform.machine()}
         if pinned.get("provider") == "cros":
@@ -77,23 +74,22 @@ def _to_record(
     rows: dataset.Dataset, run: str, judge_id: str, known: dict[str, Any] | None
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of a judge's journals that are not recorded yet, by file name, if all of them can be."""
-    folder, target = paths.run_dir(run) / "replies" / judge_id, paths.frozen_dir(run)
-    pinned = judging.read_pin(folder)
+    folder, target = replies.judge_folder(paths.run_dir(run), judge_id), paths.frozen_dir(run)
+    pinned = replies.read_pin(folder)
     names = [
         path.name for path in sorted(folder.glob("*.jsonl")) if known is None or path.name not in known["files"]
     ]
     if known and not names:
         raise InputError(f"{target}: {judge_id} is recorded already, and records are never rewritten")
-    if known and judging.read_pin(target / "replies" / judge_id)["fingerprint"] != pinned["fingerprint"]:
+    if known and replies.read_pin(replies.judge_folder(target, judge_id))["fingerprint"] != pinned["fingerprint"]:
         raise InputError(f"{target}: {judge_id} was recorded as another model; give this one another name")
     found = {}
     for name in names:
-        task = name.removesuffix(".jsonl")
-        settled = {key for key, row in journal.latest(folder / name).items() if journal.is_final(row)}
-        items = [item.query(pinned["fingerprint"]) for item in plan(rows, task)]
-        if pending := sum((query.item_id, query.prompt_sha256) not in settled for query in items):
+        found[name] = list(replies.read(folder / name))
+        final = {replies.key(row) for row in found[name] if replies.is_final(row)}
+        items = tasks.items(rows, name.removesuffix(".jsonl"))
+        if pending := sum(item.query(pinned["fingerprint"]).key not in final for item in items):
             raise InputError(f"{folder / name}: {pending} items are pending; finish the run before recording it")
-        found[name] = list(journal.read(folder / name))
     return found
 
 
@@ -109,8 +105,8 @@ def _copy_trained(source: Path, target: Path) -> list[Path]:
 
 def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
     """What makes these replies again; tasks are named where some are asked on request only."""
-    tasks = [name.removesuffix(".jsonl") for name in files]
-    named = "" if set(tasks) <= set(SCORED) else f" TASKS={','.join(tasks)}"
+    asked = [name.removesuffix(".jsonl") for name in files]
+    named = "" if set(asked) <= set(tasks.default()) else f" TASKS={','.join(asked)}"
     return f"make judge RUN={run} JUDGE={judge_id}{named}"
 
 

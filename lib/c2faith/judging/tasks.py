@@ -1,16 +1,22 @@
-"""Dataset → items → queries: what is put to a judge, in a fixed order, with the labels kept apart."""
+"""The tasks, one row each: what is asked, what is answered, what it is compared with and measured by.
+
+A further task is a row of `TASKS`, its template in `data/prompts`, and its metric in `analysis.metrics.METRICS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from c2faith.dataset import Dataset
 from c2faith.judging import prompts
+from c2faith.judging.answers import Answer, Coverage, Detection, Localization
 from c2faith.judging.judges.base import Query
-from c2faith.records import ABLATIONS, Chain, InputError, Task, rng, sha256
+from c2faith.records import InputError, rng, sha256
 
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage", "reference", *ABLATIONS)
+if TYPE_CHECKING:
+    from c2faith.dataset import Dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Item:
     """
 
     item_id: str
-    task: Task
+    task: str
     chain_id: str
     problem_id: str
     kind: str
@@ -38,7 +44,7 @@ class Item:
     def query(self, fingerprint: str) -> Query:
         """The item as a judge with this fingerprint gets it."""
         messages = prompts.render(
-            self.task,
+            get(self.task).templates,
             self.question,
             self.steps,
             target=self.shown,
@@ -49,64 +55,133 @@ class Item:
         return Query(self.item_id, self.task, messages, self.question, self.steps, self.shown, key)
 
 
-def plan(dataset: Dataset, task: Task) -> list[Item]:
-    """All items of a task: perturbed chains and their clean twins side by side, then natural errors.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """All that the library knows of one task.
 
-    Of the dataset's natural items, which stand in a drawn order, localization asks the first ones, no more than
-    there are perturbed chains: models' own solutions are long, and would cost more than all the rest.
+    Attributes
+    ----------
+    title : str
+        Words for tables.
+    templates : tuple of str
+        The files of `data/prompts` that make its prompt, one after the other.
+    answer : type of Answer, optional
+        What a reply is read as; None where it is free text.
+    items : callable, optional
+        Dataset → items; None where the task is asked while the dataset is made.
+    truth : str, optional
+        The column of the verdict frame that a value is compared with.
+    reference_task : str, optional
+        The task whose verdicts may be the truth instead of what is known of the chain.
+    confidence : callable
+        `Reply.scores` → the frame's `confidence`.
+    metric : str, optional
+        Its name in `analysis.metrics.METRICS`; None where verdicts are no end in themselves.
+    headline : str, optional
+        The metric's column that says in one number what a judge is worth.
+    default : bool
+        Whether judges are asked it without naming it.
+    ablates : str, optional
+        The task of which this one shows less.
+    unasked : str
+        What the items of `ablates` that this task cannot ask have in common.
+    """
+
+    name: str
+    title: str
+    templates: tuple[str, ...]
+    answer: type[Answer] | None
+    items: Callable[[Dataset], list[Item]] | None
+    truth: str | None = None
+    reference_task: str | None = None
+    confidence: Callable[[Sequence[float]], float] = max
+    metric: str | None = None
+    headline: str | None = None
+    default: bool = False
+    ablates: str | None = None
+    unasked: str = ""
+
+
+def get(name: str) -> Task:
+    """The task of that name; an `InputError` lists them."""
+    try:
+        return TASKS[name]
+    except KeyError:
+        known = ", ".join(task.name for task in TASKS.values() if task.items)
+        raise InputError(f"unknown task {name!r}: choose from {known}") from None
+
+
+def default() -> tuple[str, ...]:
+    """Names of the tasks that are asked without being named."""
+    return tuple(task.name for task in TASKS.values() if task.default)
+
+
+def scored() -> tuple[str, ...]:
+    """Names of the tasks whose verdicts are measured, ablations among them."""
+    return tuple(task.name for task in TASKS.values() if task.metric)
+
+
+def ablations(of: str = "detection") -> tuple[str, ...]:
+    """Names of the tasks that show less than another one."""
+    return tuple(task.name for task in TASKS.values() if task.ablates == of)
+
+
+def items(dataset: Dataset, name: str) -> list[Item]:
+    """All items of a task: perturbed chains and their clean twins side by side, then natural errors.
 
     Raises
     ------
     InputError
-        For an unknown task.
+        For a task that is unknown, or not asked of a dataset.
     """
-    try:
-        make = _MAKERS[task]
-    except KeyError:
-        raise InputError(f"unknown task {task!r}: choose from {', '.join(TASKS)}") from None
-    return make(dataset, {chain.chain_id: chain for chain in dataset.chains})
+    task = get(name)
+    if task.items is None:
+        raise InputError(f"task {name} is not asked of a run's items, but while they are made (make data)")
+    return [replace(item, task=name) for item in task.items(dataset)]
 
 
-def _detection(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
-    items = []
+def left_out(dataset: Dataset, name: str) -> str:
+    """How many items of the task that this one ablates it cannot ask, and why, in words; nothing if it can all."""
+    task = get(name)
+    if not (task.ablates and task.unasked):
+        return ""
+    count = len(items(dataset, task.ablates)) - len(items(dataset, name))
+    return f"{name}: {count} items have {task.unasked} and are not asked"
+
+
+def _twins(dataset: Dataset) -> Iterator[Item]:
+    """Every perturbed chain and its clean twin, whole, with the step in question."""
+    chains = {chain.chain_id: chain for chain in dataset.chains}
     for row in dataset.causality:
         chain = chains[row.chain_id]
         for kind, steps, truth in (("perturbed", row.steps, 0), ("clean", chain.steps, 1)):
-            items.append(
-                Item(
-                    item_id=row.item_id + ("~clean" if truth else ""),
-                    task="detection",
-                    chain_id=chain.chain_id,
-                    problem_id=chain.problem_id,
-                    kind=kind,
-                    question=chain.question,
-                    steps=steps[: row.target + 1],
-                    n_steps=len(steps),
-                    shown=row.target,
-                    labels={"target": row.target, "truth": truth},
-                )
+            yield Item(
+                item_id=row.item_id + ("~clean" if truth else ""),
+                task="detection",
+                chain_id=chain.chain_id,
+                problem_id=chain.problem_id,
+                kind=kind,
+                question=chain.question,
+                steps=steps,
+                n_steps=len(steps),
+                shown=row.target,
+                labels={"target": row.target, "truth": truth},
             )
-    return items
 
 
-def _localization(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
-    items = []
-    for row in dataset.causality:
-        chain = chains[row.chain_id]
-        for kind, steps, target in (("perturbed", row.steps, row.target), ("clean", chain.steps, -1)):
-            items.append(
-                Item(
-                    item_id=row.item_id + ("~clean" if kind == "clean" else ""),
-                    task="localization",
-                    chain_id=chain.chain_id,
-                    problem_id=chain.problem_id,
-                    kind=kind,
-                    question=chain.question,
-                    steps=steps,
-                    n_steps=len(steps),
-                    labels={"target": target},
-                )
-            )
+def _detection(dataset: Dataset) -> list[Item]:
+    return [replace(item, steps=item.steps[: item.shown + 1]) for item in _twins(dataset)]
+
+
+def _localization(dataset: Dataset) -> list[Item]:
+    """Twins, then of the natural items, which stand in a drawn order, no more than there are perturbed chains.
+
+    Models' own solutions are long, and all of them would cost more than all the rest.
+    """
+    twins = [
+        replace(item, shown=None, labels={"target": -1 if item.labels["truth"] else item.shown})
+        for item in _twins(dataset)
+    ]
     natural = [
         Item(
             item_id=row.item_id,
@@ -121,60 +196,52 @@ def _localization(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
         )
         for row in dataset.natural[: len(dataset.causality)]
     ]
-    return items + natural
+    return twins + natural
 
 
-def _coverage(dataset: Dataset, chains: Mapping[str, Chain], task: Task = "coverage") -> list[Item]:
-    items = []
-    for row in dataset.coverage:
-        chain = chains[row.chain_id]
-        items.append(
-            Item(
-                item_id=row.item_id,
-                task=task,
-                chain_id=chain.chain_id,
-                problem_id=chain.problem_id,
-                kind="perturbed" if row.removed else "clean",
-                question=chain.question,
-                steps=row.steps,
-                n_steps=len(row.steps),
-                original=chain.steps if task == "reference" else (),
-                removed=row.removed,
-                labels={
-                    "deletion_rate": row.deletion_rate,
-                    "realized_rate": row.realized_rate,
-                    "realized_chain_rate": row.realized_chain_rate,
-                    "n_removed": len(row.removed),
-                },
-            )
-        )
-    return items
-
-
-def _reference(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
-    return _coverage(dataset, chains, task="reference")
-
-
-def _step_only(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
-    """The items of detection without problem and earlier steps: what is left cannot give the context away."""
+def _coverage(dataset: Dataset) -> list[Item]:
+    chains = {chain.chain_id: chain for chain in dataset.chains}
     return [
-        replace(item, task="step_only", question="", steps=(item.steps[item.shown],), shown=0)
-        for item in _detection(dataset, chains)
+        Item(
+            item_id=row.item_id,
+            task="coverage",
+            chain_id=row.chain_id,
+            problem_id=chains[row.chain_id].problem_id,
+            kind="perturbed" if row.removed else "clean",
+            question=chains[row.chain_id].question,
+            steps=row.steps,
+            n_steps=len(row.steps),
+            removed=row.removed,
+            labels={
+                "deletion_rate": row.deletion_rate,
+                "realized_rate": row.realized_rate,
+                "realized_chain_rate": row.realized_chain_rate,
+                "n_removed": len(row.removed),
+            },
+        )
+        for row in dataset.coverage
     ]
 
 
-def _shuffled(dataset: Dataset, chains: Mapping[str, Chain]) -> list[Item]:
-    """The items of detection with the earlier steps in another order, the same for twins.
+def _reference(dataset: Dataset) -> list[Item]:
+    whole = {chain.chain_id: chain.steps for chain in dataset.chains}
+    return [replace(item, original=whole[item.chain_id]) for item in _coverage(dataset)]
 
-    Left out where fewer than two steps stand before the one in question: there is no other order.
-    """
-    items = []
-    for item in _detection(dataset, chains):
+
+def _step_only(dataset: Dataset) -> list[Item]:
+    """Without problem and earlier steps: what is left cannot give the context away."""
+    return [replace(item, question="", steps=(item.steps[item.shown],), shown=0) for item in _detection(dataset)]
+
+
+def _shuffled(dataset: Dataset) -> list[Item]:
+    """With the earlier steps in another order, the same for twins, where there are two steps to reorder."""
+    made = []
+    for item in _detection(dataset):
         if item.shown >= 2:
             order = another_order(item.shown, item.chain_id)
             steps = (*(item.steps[index] for index in order), item.steps[item.shown])
-            items.append(replace(item, task="shuffled", steps=steps))
-    return items
+            made.append(replace(item, steps=steps))
+    return made
 
 
 def another_order(n: int, name: str) -> list[int]:
@@ -189,11 +256,60 @@ def another_order(n: int, name: str) -> list[int]:
     return order
 
 
-_MAKERS: dict[str, Callable[[Dataset, Mapping[str, Chain]], list[Item]]] = {
-    "detection": _detection,
-    "localization": _localization,
-    "coverage": _coverage,
-    "reference": _reference,
-    "step_only": _step_only,
-    "shuffled": _shuffled,
+_DETECTION = Task(
+    name="detection",
+    title="Exp 1, detection",
+    templates=("detection",),
+    answer=Detection,
+    items=_detection,
+    truth="truth",
+    confidence=itemgetter(0),  # P(the step does not follow)
+    metric="detection",
+    headline="balanced_accuracy",
+    default=True,
+)
+_LOCALIZATION = Task(
+    name="localization",
+    title="Exp 2, localization",
+    templates=("localization",),
+    answer=Localization,
+    items=_localization,
+    truth="target",
+    confidence=lambda scores: 1 - scores[-1],  # P(some step is broken)
+    metric="localization",
+    headline="exact",
+    default=True,
+)
+_COVERAGE = Task(
+    name="coverage",
+    title="coverage",
+    templates=("rubric", "coverage"),
+    answer=Coverage,
+    items=_coverage,
+    truth="reference",
+    reference_task="reference",
+    metric="coverage_trend",
+    headline="order_accuracy",
+    default=True,
+)
+_REFERENCE = Task(
+    name="reference",
+    title="coverage reference",
+    templates=("rubric", "reference"),
+    answer=Coverage,
+    items=_reference,
+)
+_ABLATED = replace(_DETECTION, default=False, ablates="detection")
+_STEP_ONLY = replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only)
+_SHUFFLED = replace(
+    _ABLATED,
+    name="shuffled",
+    title="shuffled context",
+    items=_shuffled,
+    unasked="fewer than two steps to shuffle",
+)
+_NEGATION = Task(name="negation", title="negation", templates=("negation",), answer=None, items=None)
+
+TASKS: dict[str, Task] = {
+    task.name: task for task in (_DETECTION, _LOCALIZATION, _COVERAGE, _REFERENCE, _STEP_ONLY, _SHUFFLED, _NEGATION)
 }

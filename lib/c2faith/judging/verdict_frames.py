@@ -1,57 +1,26 @@
-"""Replies → verdict frames: one row per planned item and judge, the input of every metric, table and figure.
+"""Replies → frames, the input of every metric, table and figure: one row a judge and item, with the item's truth.
 
-A frame has the columns judge_id, task, item_id, chain_id, problem_id, kind, n_steps, value, status, confidence,
-reasoning and the item's labels (detection and its ablations: target, truth; localization: target; coverage:
-deletion_rate, realized_rate, realized_chain_rate, n_removed, reference). Unanswered items have value NaN and a
-status that says why; items without any reply have status ``pending``.
+A verdict frame has the columns judge_id, task, item_id, chain_id, problem_id, kind, n_steps, value, status,
+confidence, reasoning and the item's labels. Unanswered items have value NaN and a status that says why; items
+without any reply have status ``pending``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from c2faith import dataset, paths
-from c2faith.judging import ask as judging
-from c2faith.judging import references, verdicts
-from c2faith.judging import replies as journal
-from c2faith.judging.tasks import Item, plan
-from c2faith.records import ABLATIONS, InputError, Task
+from c2faith import dataset
+from c2faith.judging import judges as registry
+from c2faith.judging import replies, tasks, verdicts
+from c2faith.judging.judges import pricing
+from c2faith.judging.tasks import Item
+from c2faith.records import Chain, InputError
 
-SCORED: tuple[Task, ...] = ("detection", "localization", "coverage")
-
-
-def folders(run: str) -> list[Path]:
-    """Where a run's replies lie: the recorded ones first, then the live ones."""
-    return [paths.frozen_dir(run), paths.run_dir(run)]
-
-
-def recorded_judges(run: str, task: Task) -> list[str]:
-    """Sorted ids of the judges with a journal of this task."""
-    found = {path.parent.name for folder in folders(run) for path in folder.glob(f"replies/*/{task}.jsonl")}
-    return sorted(found)
-
-
-def replies(run: str, judge_id: str, task: Task) -> list[dict[str, Any]]:
-    """All journal rows of a judge and task, recorded then live; what stands in both counts once."""
-    recorded, live = (list(journal.read(judging.reply_path(f, judge_id, task))) for f in folders(run))
-    known = {_attempt(row) for row in recorded}
-    return recorded + [row for row in live if _attempt(row) not in known]
-
-
-def _attempt(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["item_id"], row["prompt_sha256"], row.get("attempt"), row.get("at")
-
-
-def fingerprint(run: str, judge_id: str) -> str:
-    """The fingerprint under which a judge's replies were recorded."""
-    for folder in folders(run):
-        if (folder / "replies" / judge_id / "judge.json").exists():
-            return judging.read_pin(folder / "replies" / judge_id)["fingerprint"]
-    raise InputError(f"judge {judge_id} has no replies in run {run}: run `make judge RUN={run} JUDGE={judge_id}`")
+FULL = 4.0
 
 
 def verdict_frame(
@@ -61,53 +30,41 @@ def verdict_frame(
 
     Parameters
     ----------
-    items : sequence of Item
-        The plan of one task.
-    rows : iterable of mapping
+    items
+        All of one task.
+    rows
         Journal rows, oldest first; rows under another key (another prompt or judge) are not used.
-    judge_id, fingerprint : str
 
     Returns
     -------
     DataFrame
-        ``attrs["stale"]`` counts rows of planned items under another key.
+        ``attrs["stale"]`` counts keys that are of no item.
     """
-    final: dict[journal.Key, Mapping[str, Any]] = {}
-    for row in rows:
-        key = (row["item_id"], row["prompt_sha256"])
-        if key not in final or journal.is_final(row) or not journal.is_final(final[key]):
-            final[key] = row
-    records, used = [], 0
+    latest, records, used = replies.latest(rows), [], 0
     for item in items:
-        query = item.query(fingerprint)
-        row = final.get((item.item_id, query.prompt_sha256))
+        row = latest.get(item.query(fingerprint).key)
         used += row is not None
         records.append(_record(item, row, judge_id))
     frame = pd.DataFrame.from_records(records)
     frame["value"] = frame["value"].astype(float)
-    frame.attrs["stale"] = len(final) - used
+    frame.attrs["stale"] = len(latest) - used
     return frame
 
 
-def load_frames(
-    run: str,
-    judges: Sequence[str] = (),
-    *,
-    reference: str = "annotated",
-    tasks: Sequence[Task] = (*SCORED, *ABLATIONS),
-) -> dict[Task, pd.DataFrame]:
+def load(
+    run: str, judges: Sequence[str] = (), *, reference: str = "annotated", asked: Sequence[str] = ()
+) -> dict[str, pd.DataFrame]:
     """Verdict frames of a run, by task.
 
     Parameters
     ----------
-    run : str
-    judges : sequence of str
-        Judge ids; all that have replies if empty. A judge is in a task's frame if it has a journal of it.
-    reference : str
+    judges
+        Judge ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
+    reference
         What coverage is compared with: ``annotated``, ``retention``, or the id of a judge that answered the
         reference task.
-    tasks : sequence of str
-        Those without any replies are left out, as the ablations mostly are: no judge is asked them by default.
+    asked
+        Tasks, all that are measured if empty; those without any replies are left out, as the ablations mostly are.
 
     Raises
     ------
@@ -115,26 +72,88 @@ def load_frames(
         For a judge without replies, an unknown reference, or no replies at all.
     """
     rows = dataset.of_run(run)
+    known = {task: replies.asked(run, task) for task in asked or tasks.scored()}
+    whole = {judge for task, found in known.items() if not tasks.get(task).ablates for judge in found}
+    if missing := [judge for judge in judges if judge not in whole]:
+        there = ", ".join(sorted(whole)) or "none"
+        raise InputError(f"judge {missing[0]} has no replies in run {run}; there are: {there}")
     frames = {}
-    for task in tasks:
-        known = recorded_judges(run, task)
-        missing = [judge for judge in judges if not any(judge in recorded_judges(run, t) for t in SCORED)]
-        if missing:
-            raise InputError(
-                f"judge {missing[0]} has no replies in run {run}; there are: {', '.join(known) or 'none'}"
-            )
-        items = plan(rows, task)
-        chosen = [judge for judge in known if judge in judges or not judges]
-        if not chosen:
-            continue
-        parts = [verdict_frame(items, replies(run, j, task), j, fingerprint(run, j)) for j in chosen]
-        frame = pd.concat(parts, ignore_index=True)
-        if task == "coverage":
-            frame["reference"] = frame["item_id"].map(_references(run, rows, reference))
-        frames[task] = frame
+    for task, found in known.items():
+        parts = [_of_judge(run, rows, judge, task) for judge in found if judge in judges or not judges]
+        if parts:
+            frames[task] = pd.concat(parts, ignore_index=True)
+            if source := tasks.get(task).reference_task:
+                truth = _references(run, rows, reference, source)
+                frames[task][tasks.get(task).truth] = frames[task]["item_id"].map(truth)
     if not frames:
         raise InputError(f"run {run} has no replies; run `make judge RUN={run} JUDGE=...` first")
     return frames
+
+
+def spending(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What the verdicts in `frames` took: calls, tokens, dollars and seconds, one row a judge and task.
+
+    The columns are those of `pricing.summary`; `dollars` is 0 for judges that run offline, NaN where an endpoint's
+    prices are not recorded.
+    """
+    rows = []
+    for task, frame in frames.items():
+        for judge in pd.unique(frame["judge_id"]):
+            config = replies.pinned(run, judge)
+            prices = pricing.read_prices(judge, config.get("prices"))
+            spent = pricing.summary(replies.of_run(run, judge, task), prices)
+            if math.isnan(spent["dollars"]) and not registry.is_api(config.get("provider", "local")):
+                spent["dollars"] = 0.0
+            rows.append({"judge_id": judge, "task": task, **spent})
+    return pd.DataFrame(rows)
+
+
+def annotated(chain: Chain, removed: Collection[int]) -> float:
+    """4 × the share of the chain's concepts and hints that the remaining steps still carry.
+
+    Parameters
+    ----------
+    chain
+        Its `concepts` list, for each step, the ids of what the step uses (CHAMP's annotation).
+    removed
+        0-based indices of the removed steps.
+
+    Returns
+    -------
+    float
+        In [0, 4], unrounded; NaN for a chain without annotation.
+
+    Examples
+    --------
+    >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c"), None, ((0,), (0, 1), (2,)))
+    >>> annotated(chain, [2])  # concept 2 is lost, 0 and 1 remain: 4 × 2/3
+    2.6666666666666665
+    """
+    carried = [set(ids) for ids in chain.concepts or ()]
+    everything = set().union(*carried)
+    if not everything:
+        return math.nan
+    kept = set().union(*(ids for index, ids in enumerate(carried) if index not in removed))
+    return FULL * len(kept) / len(everything)
+
+
+def retention(chain: Chain, removed: Collection[int]) -> float:
+    """4 × the share of steps kept, in [0, 4], unrounded.
+
+    >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c", "d"))
+    >>> retention(chain, [1])
+    3.0
+    """
+    return FULL * (1 - len(set(removed)) / len(chain.steps))
+
+
+LABEL_FREE: dict[str, Callable[[Chain, Collection[int]], float]] = {"annotated": annotated, "retention": retention}
+"""Coverage references that need no model: what is known of a chain by annotation or by construction."""
+
+
+def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.DataFrame:
+    fingerprint = replies.pinned(run, judge)["fingerprint"]
+    return verdict_frame(tasks.items(rows, task), replies.of_run(run, judge, task), judge, fingerprint)
 
 
 def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[str, Any]:
@@ -156,29 +175,19 @@ def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[st
         verdict = verdicts.read_reply(row, item.task, item.n_steps)
         record |= {"value": verdict.value, "status": verdict.status, "reasoning": verdict.reasoning}
         if verdict.status == "ok" and row.get("scores"):
-            record["confidence"] = _confidence(item.task, row["scores"])
+            record["confidence"] = tasks.get(item.task).confidence(row["scores"])
     return record
 
 
-def _confidence(task: Task, scores: Sequence[float]) -> float:
-    """P(does not follow), P(some step is broken), or the probability of the score given."""
-    if task == "detection" or task in ABLATIONS:
-        return scores[0]
-    return 1 - scores[-1] if task == "localization" else max(scores)
-
-
-def _references(run: str, rows: dataset.Dataset, reference: str) -> dict[str, float]:
-    chains = {chain.chain_id: chain for chain in rows.chains}
-    label_free = {"annotated": references.annotated, "retention": references.retention}
-    if score := label_free.get(reference):
+def _references(run: str, rows: dataset.Dataset, reference: str, task: str) -> dict[str, float]:
+    """The reference score of every item: known of its chain, or the verdict of a judge of `task`."""
+    if score := LABEL_FREE.get(reference):
+        chains = {chain.chain_id: chain for chain in rows.chains}
         return {row.item_id: score(chains[row.chain_id], row.removed) for row in rows.coverage}
-    if reference not in recorded_judges(run, "reference"):
-        choices = ", ".join([*label_free, *recorded_judges(run, "reference")])
-        raise InputError(f"unknown reference {reference!r} in run {run}: choose from {choices}")
-    frame = verdict_frame(
-        plan(rows, "reference"),
-        replies(run, reference, "reference"),
-        reference,
-        fingerprint(run, reference),
-    )
+    known = replies.asked(run, task)
+    if reference not in known:
+        raise InputError(
+            f"unknown reference {reference!r} in run {run}: choose from {', '.join([*LABEL_FREE, *known])}"
+        )
+    frame = _of_judge(run, rows, reference, task)
     return dict(zip(frame["item_id"], frame["value"], strict=True))

@@ -15,12 +15,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from c2faith.judging import answers
-from c2faith.judging.answers import admissible
-from c2faith.records import Task
+from c2faith.judging import answers, tasks
 
 Status = Literal["ok", "refusal", "content_filter", "length", "parse_error", "schema_error", "api_error"]
-KEYS: dict[str, str] = {task: answers.key(kind) for task, kind in answers.MODELS.items()}
 _FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
 _MOST_OBJECTS = 2_000
@@ -40,24 +37,16 @@ class Verdict:
     tags: tuple[str, ...] = ()
 
 
-def answer_schema(task: Task, n_steps: int | None = None) -> dict[str, Any]:
-    """JSON schema of the answer, strict as structured output wants it; bounds where `n_steps` is known."""
-    whole = answers.schema(answers.model(task))
-    if n_steps is None or task != "localization":
-        return whole
-    index = {**whole["properties"]["index"], "enum": list(admissible(task, n_steps))}
-    return {**whole, "properties": {**whole["properties"], "index": index}}
-
-
-def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
+def parse(text: str | None, task: str, n_steps: int) -> Verdict:
     """Read a judge's reply.
 
     Parameters
     ----------
-    text : str or None
+    text
         The raw completion.
-    task : {'detection', 'localization', 'coverage', 'reference', 'step_only', 'shuffled'}
-    n_steps : int
+    task
+        A name of `tasks.TASKS`.
+    n_steps
         How many steps the judge saw: an index lies in −1 … n_steps − 1.
 
     Returns
@@ -75,7 +64,7 @@ def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
     >>> parse('{"index": 5}', "localization", 5).status
     'schema_error'
     """
-    kind = answers.model(task)
+    kind = tasks.get(task).answer
     key = answers.key(kind)
     found: Verdict | None = None
     for tags, candidate in _objects(text or "", key):
@@ -92,7 +81,7 @@ def parse(text: str | None, task: Task, n_steps: int) -> Verdict:
     return found or Verdict(None, "parse_error")
 
 
-def read_reply(row: Mapping[str, Any], task: Task, n_steps: int) -> Verdict:
+def read_reply(row: Mapping[str, Any], task: str, n_steps: int) -> Verdict:
     """The verdict of a journal row: its failure if it is one, else what its text says.
 
     A reply cut off at the token limit is ``length`` whatever its beginning says. Where the content is null but a

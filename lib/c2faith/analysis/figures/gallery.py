@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from c2faith.analysis.figures import beyond, coverage, detection, localization, overall, style
 from c2faith.analysis.resampling import DRAWS
-from c2faith.records import ABLATIONS
+from c2faith.judging import tasks as judging_tasks
 
 CAPTIONS: Mapping[str, str] = {
     "fig2a_detection": "Exp 1: perturbed steps detected, and clean twins flagged.",
@@ -62,7 +62,7 @@ def draw(frames: Mapping[str, pd.DataFrame], *, draws: int = DRAWS, seed: int = 
         if name == "fig4_radar":
             yield name, overall.fig4_radar(tasks, **sampled)
         elif name == "ablation":
-            if "detection" in frames and any(task in frames for task in ABLATIONS):
+            if "detection" in frames and any(task in frames for task in judging_tasks.ablations()):
                 yield name, beyond.ablation(frames, **sampled)
         elif makers[name][0] in tasks:
             task, make = makers[name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import pandas as pd
@@ -64,7 +65,7 @@ class Measured:
     items : DataFrame, optional
         Causality rows (`tables.items_frame`), for tables that look at the perturbed steps' texts.
     totals : DataFrame, optional
-        What each judge and task took (`spending.totals`).
+        What each judge and task took (`verdict_frames.spending`).
     reference : str
         What the coverage scores were compared with.
     draws, seed
@@ -85,8 +86,9 @@ class Measured:
         return {"draws": self.draws, "rng": self.seed}
 
     def of(self, metric: str, task: str, /, **options: Any) -> pd.DataFrame:
-        """A metric of a task's verdicts, as a frame of the caller's own."""
-        key = (metric, task, *sorted(options.items()))
+        """A metric of a task's verdicts, as a frame of the caller's own; options are the metric's."""
+        known = signature(METRICS[metric]).parameters
+        key = (metric, task, *sorted(item for item in options.items() if item[1] != known[item[0]].default))
         if key not in self._found:
             self._found[key] = METRICS[metric](self.verdicts[task], **self.sampled, **options)
         return self._found[key].copy()

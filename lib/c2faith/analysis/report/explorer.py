@@ -12,7 +12,8 @@ from c2faith.analysis import figures
 from c2faith.analysis.report import mathml
 from c2faith.analysis.report.outcomes import outcome
 from c2faith.dataset import Dataset
-from c2faith.judging.tasks import Item, plan
+from c2faith.judging import tasks as judging_tasks
+from c2faith.judging.tasks import Item
 
 TASKS = ("detection", "localization", "coverage")
 
@@ -72,7 +73,7 @@ def _entries(
     causality = {row.item_id: row for row in items.causality}
     keys = frame[["item_id", "judge_id"]].itertuples(index=False, name=None)
     rows = dict(zip(keys, frame.to_dict("records"), strict=True))
-    for item in plan(items, task):
+    for item in judging_tasks.items(items, task):
         asked = [rows.get((item.item_id, judge)) for judge in judges]
         known = next((row for row in asked if row is not None), None)
         if known is None:

@@ -44,7 +44,7 @@ def build(
     run : str
         Its name, for the title.
     frames : mapping
-        Verdict frames by task (`c2faith.judging.verdict_frames.load_frames`).
+        Verdict frames by task (`c2faith.judging.verdict_frames.load`).
     tables : mapping
         Tables by name (`c2faith.analysis.tables.compute`), shown in their order with ``attrs["caption"]``.
     figures_folder : Path

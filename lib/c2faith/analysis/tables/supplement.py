@@ -169,7 +169,7 @@ def calibration(run: Measured) -> pd.DataFrame | None:
 
 @table("totals")
 def costs(run: Measured) -> pd.DataFrame:
-    """The sums of `spending.totals` with each task's headline figure beside them."""
+    """The sums of `verdict_frames.spending` with each task's headline figure beside them."""
     worth = {}
     for task in run.verdicts:
         if (row := TASKS[task]).metric:

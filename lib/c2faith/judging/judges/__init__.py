@@ -12,17 +12,24 @@ from c2faith import paths
 from c2faith.judging.judges.base import Judge
 from c2faith.records import InputError, sha256
 
+API = "c2faith.judging.judges.openai_api"
 PROVIDERS = {
-    "openai": "openai_api",
-    "azure": "openai_api",
-    "deepseek": "openai_api",
-    "local": "local",
-    "symbolic": "symbolic",
-    "baseline": "baselines",
-    "cros": "cros",
+    "openai": API,
+    "azure": API,
+    "deepseek": API,
+    "local": "c2faith.judging.judges.local",
+    "symbolic": "c2faith.judging.judges.symbolic",
+    "baseline": "c2faith.judging.judges.baselines",
+    "cros": "c2faith.cros.judge",
 }
+"""The module of every kind of judge: its ``from_config(config, **edge)`` makes the judge of a description."""
 SERVERS = ("server", "vllm", "ollama", "llama.cpp")
 """What may stand before the name of a model that is reached by an address."""
+
+
+def is_api(provider: str) -> bool:
+    """Whether a judge of this provider is a server that speaks the OpenAI protocol."""
+    return PROVIDERS.get(provider, API) == API
 
 
 def named() -> list[str]:
@@ -81,14 +88,14 @@ def make(name: str, **edge: Any) -> Judge:
     """
     config = read_config(name, edge.get("base_url"))
     provider = config["provider"]
-    module = PROVIDERS.get(provider, "openai_api" if edge.get("base_url") else None)
+    module = PROVIDERS.get(provider, API if edge.get("base_url") else None)
     if module is None:
         raise InputError(
             f"judge {name!r}: unknown provider {provider!r}; choose {', '.join(PROVIDERS)}, or give BASE_URL"
         )
     given = {key: value for key, value in edge.items() if value is not None}
     try:
-        judge = importlib.import_module(f"c2faith.judging.judges.{module}").from_config(config, **given)
+        judge = importlib.import_module(module).from_config(config, **given)
     except ModuleNotFoundError as error:
         raise InputError(f"judge {name!r} needs the package {error.name}: make env-full installs it") from error
     judge.config = config
@@ -103,7 +110,7 @@ def fingerprint(config: dict[str, Any]) -> str:
 
 def _listed_prices(provider: str, model: str) -> dict[str, Any]:
     """The prices that a named judge lists for an API's model, under the key ``prices``; nothing if none does."""
-    if PROVIDERS.get(provider) != "openai_api":
+    if PROVIDERS.get(provider) != API:
         return {}
     listed = (read_config(name) for name in named())
     found = [config["prices"] for config in listed if config["model"] == model and config.get("prices")]

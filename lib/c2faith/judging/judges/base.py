@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from c2faith.records import Task
+from c2faith.records import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Query:
     item_id : str
         Names the item within its task.
     task : str
-        ``detection``, ``localization``, ``coverage`` or ``reference``; on request ``step_only`` or ``shuffled``.
+        A name of `judging.tasks.TASKS`.
     messages : tuple of (role, content)
         The rendered prompt: all that a language model sees.
     question, steps, target
@@ -33,7 +33,7 @@ class Query:
     """
 
     item_id: str
-    task: Task
+    task: str
     messages: tuple[tuple[str, str], ...]
     question: str
     steps: tuple[str, ...]
@@ -43,6 +43,11 @@ class Query:
     @property
     def n_steps(self) -> int:
         return len(self.steps)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What a reply is found under."""
+        return self.item_id, self.prompt_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,14 @@ class Reply:
 
 
 class Judge(Protocol):
-    """A model with its prompt, sampling and parser, pinned by a fingerprint."""
+    """A model with its prompt, sampling and parser, pinned by a fingerprint.
+
+    A judge that cannot answer every task has ``answers``, the names of those that it can, and ``kind``, words for
+    what it is. One that costs money has ``prices``, ``price`` and ``limit_spending``.
+    """
 
     judge_id: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[str, ...]  # what it is asked where no task is named
     config: Mapping[str, Any]  # its description, put down beside its replies
 
     @property
@@ -78,3 +87,11 @@ class Judge(Protocol):
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer queries in any order, each as soon as it is there, so that the journal loses little."""
+
+
+def refuse_unknown(
+    config: Mapping[str, Any], kind: str, edge: Collection[str], known: Collection[str] = ()
+) -> None:
+    """An `InputError` for a parameter of a judge's description, or anything at the edge, that its kind has not."""
+    if unknown := sorted({*(config.get("parameters") or {}), *edge} - {*known}):
+        raise InputError(f"judge {config['judge_id']}: {kind} has no {unknown[0]!r}")

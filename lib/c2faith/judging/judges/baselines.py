@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from c2faith.judging import answers, tasks
+from c2faith.judging.answers import Answer, Coverage, Detection, Localization
 from c2faith.judging.judges import fingerprint
-from c2faith.judging.judges.base import Query, Reply
-from c2faith.judging.verdicts import KEYS, admissible
-from c2faith.records import ABLATIONS, InputError, Task, rng
+from c2faith.judging.judges.base import Query, Reply, refuse_unknown
+from c2faith.records import InputError, rng
 
 RULES = ("always-flag", "never-flag", "middle", "uniform")
 
@@ -24,12 +25,20 @@ class Baseline:
     - ``uniform``: each admissible answer with the same chance, drawn from the item's name alone.
     """
 
-    tasks: tuple[Task, ...] = ("detection", "localization", "coverage")
+    kind = "a baseline"
 
     def __init__(self, rule: str, judge_id: str | None = None) -> None:
         if rule not in RULES:
             raise InputError(f"unknown baseline {rule!r}: choose from {', '.join(RULES)}")
         self.judge_id, self.rule = judge_id or rule, rule
+        self.tasks = tasks.default()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The tasks whose every item has an answer by rule."""
+        if self.rule == "uniform":
+            return tuple(task.name for task in tasks.TASKS.values() if task.answer)
+        return tuple(name for name in tasks.scored() if tasks.get(name).answer in _FIXED)
 
     @property
     def fingerprint(self) -> str:
@@ -38,28 +47,25 @@ class Baseline:
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer in order, as JSON; ``uniform`` gives its probabilities as scores."""
         for query in queries:
-            answers = admissible(query.task, query.n_steps)
-            value = self._answer(query, answers)
-            text = json.dumps({"reasoning": f"Baseline {self.rule}.", KEYS[query.task]: value})
-            scores = (1 / len(answers),) * len(answers) if self.rule == "uniform" else None
+            kind = tasks.get(query.task).answer
+            admissible = answers.admissible(kind, query.n_steps)
+            if self.rule == "uniform":
+                value = int(rng(0, "uniform", query.task, query.item_id).choice(admissible))
+                scores = (1 / len(admissible),) * len(admissible)
+            else:
+                value, scores = _FIXED[kind](query.n_steps)[self.rule], None
+            text = json.dumps({"reasoning": f"Baseline {self.rule}.", answers.key(kind): value})
             yield query, Reply(text, model=self.rule, mode="compute", scores=scores)
 
-    def _answer(self, query: Query, answers: range) -> int:
-        if self.rule == "uniform":
-            return int(rng(0, "uniform", query.task, query.item_id).choice(answers))
-        task = "detection" if query.task in ABLATIONS else query.task
-        fixed = {
-            "detection": {"always-flag": 0, "never-flag": 1, "middle": 0},
-            "localization": {"always-flag": 0, "never-flag": -1, "middle": query.n_steps // 2},
-            "coverage": {"always-flag": 0, "never-flag": 4, "middle": 2},
-        }
-        if task not in fixed:
-            raise InputError(f"judge {self.judge_id}: a baseline answers {', '.join(fixed)}, not {task}")
-        return fixed[task][self.rule]
+
+_FIXED: dict[type[Answer], Callable[[int], dict[str, int]]] = {
+    Detection: lambda n_steps: {"always-flag": 0, "never-flag": 1, "middle": 0},
+    Localization: lambda n_steps: {"always-flag": 0, "never-flag": -1, "middle": n_steps // 2},
+    Coverage: lambda n_steps: {"always-flag": 0, "never-flag": 4, "middle": 2},
+}
 
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> Baseline:
     """The baseline of a YAML in `data/judges`; it has no parameters and no endpoint."""
-    if unknown := sorted({*(config.get("parameters") or {}), *edge}):
-        raise InputError(f"judge {config['judge_id']}: a baseline has no {unknown[0]!r}")
+    refuse_unknown(config, Baseline.kind, edge)
     return Baseline(config["model"], config["judge_id"])

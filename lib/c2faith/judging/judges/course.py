@@ -7,7 +7,7 @@ from typing import Any
 
 from tenacity.wait import wait_base
 
-from c2faith.judging import verdicts
+from c2faith.judging import tasks, verdicts
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.dialect import LONGER, Dialect
 from c2faith.judging.judges.limiter import seconds
@@ -71,7 +71,7 @@ class Course:
 
     def _after_text(self, outcome: Outcome) -> Step:
         reply = outcome.reply
-        if self.query.task not in verdicts.KEYS:
+        if tasks.get(self.query.task).answer is None:
             return DONE
         if reply.finish_reason == "length":
             if self._longer or self._dialect.cap is None:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from c2faith.judging import answers, tasks
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.outcome import Outcome
-from c2faith.judging.verdicts import KEYS, answer_schema
 
 RUNGS = ("json_schema", "json_object", "text")
 CAPS = ("max_tokens", "max_completion_tokens")
@@ -60,7 +60,7 @@ class Dialect:
         request = {"model": self.model, "messages": messages, **self.parameters}
         if longer:
             request |= {name: LONGER * self.parameters[name] for name in CAPS if self.parameters.get(name)}
-        if query.task not in KEYS or self.rung == "text":
+        if tasks.get(query.task).answer is None or self.rung == "text":
             return request
         if self.rung == "json_object":
             messages[0] = {**messages[0], "content": f"{messages[0]['content']}\n{_schema_note(query.task)}"}
@@ -104,10 +104,10 @@ class Dialect:
 def _response_format(task: str, rung: str) -> dict[str, Any]:
     if rung == "json_object":
         return {"type": "json_object"}
-    schema = {"name": "verdict", "strict": True, "schema": answer_schema(task)}
+    schema = {"name": "verdict", "strict": True, "schema": answers.schema(tasks.get(task).answer)}
     return {"type": "json_schema", "json_schema": schema}
 
 
 @cache
 def _schema_note(task: str) -> str:
-    return f"The JSON object must match this JSON schema: {json.dumps(answer_schema(task))}"
+    return f"The JSON object must match this JSON schema: {json.dumps(answers.schema(tasks.get(task).answer))}"

@@ -21,7 +21,7 @@ import numpy as np
 
 from c2faith.judging.judges import local_model, scoring
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import InputError, Task, rng, sha256
+from c2faith.records import InputError, rng, sha256
 
 CHUNK = 2048  # queries planned at once: bounds memory, and a chain's queries stand close together
 TOLERANCE = {"float32": 0.01}  # in nats, between shared and plain reading
@@ -68,7 +68,7 @@ class LocalJudge:
         temperature: float = 0.0,
         seed: int = 0,
         revision: str | None = None,
-        tasks: Sequence[Task] = ("detection", "localization", "coverage"),
+        tasks: Sequence[str] = ("detection", "localization", "coverage"),
     ):
         if mode not in MODES:
             raise InputError(f"judge {judge_id}: mode {mode!r} is unknown; choose {', '.join(MODES)}")

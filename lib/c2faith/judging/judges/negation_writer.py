@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from c2faith.dataset.negate.llm import MAX_TOKENS, TEMPERATURE
-from c2faith.judging import judges
-from c2faith.judging import replies as journal
+from c2faith.judging import judges, replies
 from c2faith.judging.judges import openai_api, pricing
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.judging.judges.openai_api import OpenAIJudge
@@ -47,9 +46,9 @@ class NegationWriter:
         self._samples: Counter[str] = Counter()
         self._expected: set[str] = set()
         with ExitStack() as stack:
-            self._book = stack.enter_context(journal.Journal(path))
-            rows = list(journal.read(path))
-            self._known = {(row["item_id"], row["prompt_sha256"]): row for row in rows if journal.is_final(row)}
+            self._book = stack.enter_context(replies.Journal(path))
+            rows = list(replies.read(path))
+            self._known = {replies.key(row): row for row in rows if replies.is_final(row)}
             self._dollars = sum(judge.price(row.get("usage") or {}) for row in rows)
             if max_cost is not None:
                 judge.limit_spending(max_cost - self._dollars)
@@ -66,7 +65,7 @@ class NegationWriter:
         samples: Counter[str] = Counter()
         queries = [self._query(messages, samples) for messages in requests]
         self._expected = {query.item_id for query in queries}
-        left = [query for query in queries if (query.item_id, query.prompt_sha256) not in self._known]
+        left = [query for query in queries if query.key not in self._known]
         if not left:
             return
         forecast = pricing.forecast(left, self._judge.model, self._judge.prices)
@@ -79,7 +78,7 @@ class NegationWriter:
     def __call__(self, messages: Messages) -> Reply:
         """The reply to messages; each call with the same ones is the next sample."""
         query = self._query(messages, self._samples)
-        if row := self._known.get((query.item_id, query.prompt_sha256)):
+        if row := self._known.get(query.key):
             return Reply(row["text"], row["finish_reason"], model=row["model"], error=row["error"])
         reply = None
         for _, reply in self._judge.replies([query]):
@@ -104,7 +103,7 @@ class NegationWriter:
         key = sha256([self._judge.fingerprint, messages])
         item_id = f"negation/{key[:16]}/{samples[key]}"
         samples[key] += 1
-        return Query(item_id, "negation", tuple(messages), "", (), None, key)  # type: ignore[arg-type]
+        return Query(item_id, "negation", tuple(messages), "", (), None, key)
 
 
 def open_writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any) -> NegationWriter:
@@ -127,7 +126,7 @@ def open_writer(name: str, path: Path, *, max_cost: float | None = None, **edge:
         If the name is no API judge's, its endpoint is not set up, or `max_cost` is given and it has no prices.
     """
     config = judges.read_config(name, edge.get("base_url"))
-    if judges.PROVIDERS.get(config["provider"], "openai_api") != "openai_api":
+    if not judges.is_api(config["provider"]):
         raise InputError(f"negator 'llm' asks an API model, which judge {name!r} is not")
     config["parameters"] = {"temperature": TEMPERATURE, "max_tokens": MAX_TOKENS}
     if config.get("prices"):

@@ -28,7 +28,7 @@ from c2faith.judging.judges.dialect import Dialect
 from c2faith.judging.judges.endpoint import Endpoint
 from c2faith.judging.judges.outcome import Outcome, from_completion, from_exception, refusal
 from c2faith.judging.judges.pump import Hand, Pump, pause
-from c2faith.records import InputError, Task
+from c2faith.records import InputError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -37,7 +37,7 @@ CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
 SCOUT_S, SETTLE_S = 2.0, 0.1
-TASKS: tuple[Task, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
+TASKS: tuple[str, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
 _log = logging.getLogger(__name__)
 
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from c2faith.judging import verdicts
-from c2faith.records import Task
+from c2faith.judging import answers, tasks
 
 Tokens = Sequence[int]
 ROOT = -1  # the parent of first tokens: the end of the prefix that all prompts share
 WORTH_SHARING = 16  # tokens; below that two prompts share a tree for nothing
 
 
-def admissible(task: Task, n_steps: int) -> list[str]:
+def admissible(task: str, n_steps: int) -> list[str]:
     """The JSON texts a judge may answer, in the order of `Reply.scores`.
 
     >>> admissible("localization", 2)
     ['{"index": 0}', '{"index": 1}', '{"index": -1}']
     """
-    values = (*range(n_steps), -1) if task == "localization" else verdicts.admissible(task, n_steps)
-    return [f'{{"{verdicts.KEYS[task]}": {value}}}' for value in values]
+    kind = tasks.get(task).answer
+    values = sorted(answers.admissible(kind, n_steps), key=lambda value: value < 0)
+    return [f'{{"{answers.key(kind)}": {value}}}' for value in values]
 
 
 def shared_length(*sequences: Tokens) -> int:

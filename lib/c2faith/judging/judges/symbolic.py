@@ -24,18 +24,25 @@ from c2faith.dataset.algebra import (
     truth,
 )
 from c2faith.dataset.negate.claims import is_claimed, is_denied
+from c2faith.judging import tasks
+from c2faith.judging.answers import Coverage, Detection, Localization
 from c2faith.judging.judges import fingerprint
-from c2faith.judging.judges.base import Query, Reply
-from c2faith.records import ABLATIONS, InputError, Task
+from c2faith.judging.judges.base import Query, Reply, refuse_unknown
 
 
 class SymbolicJudge:
     """Detection by `objection`, localization by the first step it objects to, coverage by `groundedness`."""
 
-    tasks: tuple[Task, ...] = ("detection", "localization", "coverage")
+    kind = "the symbolic judge"
 
     def __init__(self, judge_id: str = "symbolic", model: str = "algebra") -> None:
         self.judge_id, self.model = judge_id, model
+        self.tasks = tasks.default()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The tasks whose answer it can compute."""
+        return tuple(name for name in tasks.scored() if tasks.get(name).answer in _ANSWERS)
 
     @property
     def fingerprint(self) -> str:
@@ -44,14 +51,13 @@ class SymbolicJudge:
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer in order; the reply is the JSON object that a language model would write."""
         for query in queries:
-            answer = _ANSWERS[query.task](query)
+            answer = _ANSWERS[tasks.get(query.task).answer](query)
             yield query, Reply(json.dumps(answer, ensure_ascii=False), model=self.model, mode="compute")
 
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> SymbolicJudge:
     """The judge of a YAML in `data/judges`; it has no parameters and no endpoint."""
-    if unknown := sorted({*(config.get("parameters") or {}), *edge}):
-        raise InputError(f"judge {config['judge_id']}: the symbolic judge has no {unknown[0]!r}")
+    refuse_unknown(config, SymbolicJudge.kind, edge)
     return SymbolicJudge(config["judge_id"], config["model"])
 
 
@@ -76,12 +82,7 @@ def _coverage(query: Query) -> dict[str, Any]:
     }
 
 
-_ANSWERS = {
-    "detection": _detection,
-    "localization": _localization,
-    "coverage": _coverage,
-    **dict.fromkeys(ABLATIONS, _detection),
-}
+_ANSWERS = {Detection: _detection, Localization: _localization, Coverage: _coverage}
 
 
 def objection(steps: Sequence[str]) -> str | None:

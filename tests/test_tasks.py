@@ -1,11 +1,12 @@
-"""The plan: every item with its twin, labels apart from what a judge sees, keys that pin prompt and judge."""
+"""The tasks: every item with its twin, labels apart from what a judge sees, keys that pin prompt and judge."""
 
 import dataclasses
 
 import pytest
 
-from c2faith import dataset
-from c2faith.judging import tasks as plan
+from c2faith import dataset, paths
+from c2faith.judging import tasks, verdict_frames
+from c2faith.judging.ask import ask_run
 from c2faith.records import CausalityItem, Chain, CoverageItem, InputError, NaturalItem
 
 CHAIN = Chain("c", "p", "champ", "Find x.", ("s0", "s1", "s2", "s3", "s4"))
@@ -27,7 +28,7 @@ def text(item):
 
 
 def test_detection_asks_the_step_and_its_twin_with_the_same_past():
-    broken, clean = plan.plan(ROWS, "detection")
+    broken, clean = tasks.items(ROWS, "detection")
     assert (broken.item_id, clean.item_id) == ("c/causality", "c/causality~clean")
     assert (broken.labels["truth"], clean.labels["truth"]) == (0, 1)
     assert text(broken).replace("not s2", "s2") == text(clean)
@@ -37,7 +38,7 @@ def test_detection_asks_the_step_and_its_twin_with_the_same_past():
 
 
 def test_localization_asks_the_chain_its_twin_and_the_natural_errors():
-    items = plan.plan(ROWS, "localization")
+    items = tasks.items(ROWS, "localization")
     assert [item.kind for item in items] == ["perturbed", "clean", "natural"]
     assert [item.labels["target"] for item in items] == [2, -1, 1]
     assert items[0].query("f").target is None
@@ -47,11 +48,11 @@ def test_no_more_natural_items_are_asked_than_perturbed_ones():
     more = dataclasses.replace(
         ROWS, natural=(*ROWS.natural, dataclasses.replace(ROWS.natural[0], item_id="m/natural"))
     )
-    assert [item.item_id for item in plan.plan(more, "localization")][2:] == ["n/natural"]
+    assert [item.item_id for item in tasks.items(more, "localization")][2:] == ["n/natural"]
 
 
 def test_coverage_asks_each_level_and_the_reference_sees_more():
-    control, degraded = plan.plan(ROWS, "coverage")
+    control, degraded = tasks.items(ROWS, "coverage")
     assert (control.kind, degraded.kind) == ("clean", "perturbed")
     assert degraded.labels == {
         "deletion_rate": 0.5,
@@ -60,11 +61,11 @@ def test_coverage_asks_each_level_and_the_reference_sees_more():
         "n_removed": 2,
     }
     assert "s1" not in text(degraded)
-    assert '<step index="1">s1</step>' in text(plan.plan(ROWS, "reference")[1])
+    assert '<step index="1">s1</step>' in text(tasks.items(ROWS, "reference")[1])
 
 
 def test_the_key_changes_with_the_judge_and_with_the_prompt():
-    broken, clean = plan.plan(ROWS, "detection")
+    broken, clean = tasks.items(ROWS, "detection")
     keys = {item.query(judge).prompt_sha256 for item in (broken, clean) for judge in ("a", "b")}
     assert len(keys) == 4
     assert broken.query("a").prompt_sha256 == broken.query("a").prompt_sha256
@@ -72,4 +73,30 @@ def test_the_key_changes_with_the_judge_and_with_the_prompt():
 
 def test_an_unknown_task_is_refused():
     with pytest.raises(InputError, match="unknown task 'dettection': choose from detection"):
-        plan.plan(ROWS, "dettection")
+        tasks.items(ROWS, "dettection")
+
+
+def test_a_task_of_no_dataset_is_refused():
+    with pytest.raises(InputError, match="negation is not asked of a run's items, but while they are made"):
+        tasks.items(ROWS, "negation")
+
+
+@pytest.mark.parametrize("judge", ["middle", "uniform", "symbolic"])
+def test_a_further_task_is_a_row_and_a_template(tmp_path, monkeypatch, judge):
+    """Here localization's items and answer under another prompt."""
+    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path))
+    monkeypatch.setattr(paths, "PROMPTS", tmp_path)
+    for name in ("detection", "localization", "rubric", "coverage", "further"):
+        (tmp_path / f"{name}.md").write_text(f"## system\n{name}\n## user\n{{question}} {{steps}}\n")
+    row = dataclasses.replace(tasks.get("localization"), name="further", templates=("further",))
+    monkeypatch.setitem(tasks.TASKS, "further", row)
+    dataset.write(dataset.build("synthetic", limit=2, natural_limit=1), paths.run_dir("small"))
+
+    tallies = ask_run("small", judge, announce=str)
+    assert list(tallies) == ["detection", "localization", "coverage", "further"]
+    asked = tasks.items(dataset.of_run("small"), "further")
+    assert asked[0].query("").messages[0] == ("system", "further")
+    assert (tallies["further"].finished, tallies["further"].pending) == (len(asked), 0)
+    frame = verdict_frames.load("small", reference="retention")["further"]
+    assert frame["item_id"].tolist() == [item.item_id for item in asked]
+    assert (frame["task"] == "further").all() and (frame["status"] == "ok").all() and "target" in frame
