@@ -59,18 +59,10 @@ def per_judge(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(judge), rows) for judge, rows in frame.groupby("judge_id", sort=False, observed=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its percentile interval.
+class Estimate(NamedTuple):
+    """A number with its percentile interval, the `n` records that bear it, and the planned ones without an answer.
 
-    Attributes
-    ----------
-    value, low, high : float
-        NaN where undefined; the interval is also NaN where fewer than two records bear the value.
-    n : int
-        Records that bear the value.
-    unanswered : int
-        Planned records without an answer.
+    NaN where undefined; the interval is also NaN where fewer than two records bear the value.
     """
 
     value: float

@@ -22,37 +22,11 @@ from c2faith.analysis.metrics.ensembles import ensembles, failure_patterns, outc
 from c2faith.analysis.metrics.localization import early_bias_correction, localization
 from c2faith.analysis.resampling import DRAWS, Resamples
 
-__all__ = [
-    "METRICS",
-    "Measured",
-    "calibration",
-    "context_gain",
-    "coverage",
-    "coverage_trend",
-    "detection",
-    "early_bias_correction",
-    "ensembles",
-    "failure_patterns",
-    "localization",
-    "outcomes",
-    "pairs",
-    "reliability",
-]
+__all__ = ["METRICS", "Measured", "context_gain", "failure_patterns", "outcomes"]
 
-METRICS: dict[str, Callable[..., pd.DataFrame]] = {
-    metric.__name__: metric
-    for metric in (
-        detection,
-        localization,
-        coverage,
-        coverage_trend,
-        calibration,
-        reliability,
-        pairs,
-        ensembles,
-        early_bias_correction,
-    )
-}
+_LEVELS = (coverage, coverage_trend)
+_RATES = (detection, localization, calibration, reliability, pairs, ensembles, early_bias_correction)
+METRICS: dict[str, Callable[..., pd.DataFrame]] = {metric.__name__: metric for metric in (*_RATES, *_LEVELS)}
 """By name: verdict frame in, table out; keywords `draws` and `rng`, and options of the metric's own."""
 
 
