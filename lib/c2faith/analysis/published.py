@@ -114,13 +114,8 @@ def table6() -> pd.DataFrame:
 def exp1_outcomes() -> pd.DataFrame:
     """Whether each judge caught each of the 450 perturbed steps, up to the items' order.
 
-    Returns
-    -------
-    DataFrame of bool, shape (450, 3)
-        Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
+    Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
 
-    Examples
-    --------
     >>> exp1_outcomes().sum().to_dict()
     {'GPT-4.1': 372, 'DeepSeek-V3.1': 426, 'o4-mini': 414}
     """

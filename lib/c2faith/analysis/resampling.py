@@ -170,8 +170,6 @@ def means(
     dict
         Under the same names; NaN where the mean is over nothing.
 
-    Examples
-    --------
     >>> chains = ["a", "b"]
     >>> rates = means(Resamples.draw(chains, 9), chains, {"right": [1, 0], "of a": ([1, 0], [True, False])})
     >>> [(float(rate.columns[0]), rate.n) for rate in rates.values()]

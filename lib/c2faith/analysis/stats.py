@@ -41,12 +41,8 @@ def bootstrap_ci(
     Estimate
         NaN throughout if no record is answered; the interval is NaN for a single record.
 
-    References
-    ----------
-    Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
 
-    Examples
-    --------
     >>> bootstrap_ci([1, 1, 1, 0], draws=100).value
     0.75
     """
@@ -97,12 +93,8 @@ class McNemar(NamedTuple):
 def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> McNemar:
     """Compare two judges' outcomes (True = right) on the same items, in the same order.
 
-    References
-    ----------
-    McNemar (1947), Psychometrika 12, 153-157; Edwards (1948) for the correction.
+    Source: McNemar (1947), Psychometrika 12, 153-157; Edwards (1948) for the correction.
 
-    Examples
-    --------
     >>> round(mcnemar([1] * 27 + [0] * 15, [0] * 27 + [1] * 15).p, 3)  # the paper's DeepSeek vs. o4-mini
     0.09
     """

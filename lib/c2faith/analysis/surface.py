@@ -36,10 +36,7 @@ def pieces(step: str) -> set[str]:
 def suspicion(items: pd.DataFrame, *, folds: int = FOLDS, seed: int = 0) -> pd.DataFrame:
     """Log-odds that a step is the perturbed one, of both steps of every item, learned on the other folds' chains.
 
-    Returns
-    -------
-    DataFrame
-        `item_id`, `chain_id`, `original`, `perturbed`: the scores.
+    Columns: `item_id`, `chain_id`, `original`, `perturbed`: the scores.
     """
     fold = np.array([int(seeded(seed, "fold", chain).integers(folds)) for chain in items["chain_id"]])
     sides = [[pieces(step) for step in items[name]] for name in ("original_step", "perturbed_step")]
@@ -64,11 +61,8 @@ def _weights(original: Iterable[set[str]], perturbed: Iterable[set[str]]) -> dic
 def giveaway(items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0, seed: int = 0) -> pd.DataFrame:
     """How well the blind reader tells negated steps, over all items and by edit type.
 
-    Returns
-    -------
-    DataFrame
-        `edit_type` ("all" first), `n`, and with `_low` and `_high`: `pair_accuracy`, the share of items whose
-        perturbed step is the more suspicious one (ties one half), and `auroc` over all steps; 0.5 is chance.
+    Columns: `edit_type` ("all" first), `n`, and with `_low` and `_high`: `pair_accuracy`, the share of items whose
+    perturbed step is the more suspicious one (ties one half), and `auroc` over all steps; 0.5 is chance.
     """
     scores = suspicion(items, seed=seed).merge(items[["item_id", "edit_type"]], on="item_id")
     resamples, made = Resamples.draw(scores["chain_id"], draws, rng), []

@@ -60,15 +60,10 @@ def log_odds(
     prior : float
         Weight α₀ of the prior in tokens; a phrase gets its share of all texts of it.
 
-    Returns
-    -------
-    DataFrame
-        `word`, `count_first`, `count_second`, `log_odds` (difference of log-odds), `z`, and `p_holm`, two-sided
-        and corrected over all phrases; sorted by falling z. Empty where either side has no texts.
+    Columns: `word`, `count_first`, `count_second`, `log_odds` (difference of log-odds), `z`, and `p_holm`,
+    two-sided and corrected over all phrases; sorted by falling z. Empty where either side has no texts.
 
-    References
-    ----------
-    Monroe, Colaresi and Quinn (2008), Fightin' Words, Political Analysis 16, eqs. 15, 16, 22 and 23.
+    Source: Monroe, Colaresi and Quinn (2008), Fightin' Words, Political Analysis 16, eqs. 15, 16, 22 and 23.
     """
     counts = [Counter(phrase for text in texts for phrase in phrases(text, longest)) for texts in (first, second)]
     words = sorted(word for word, count in (counts[0] + counts[1]).items() if count >= fewest)
@@ -94,11 +89,8 @@ def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd
     top : int
         Phrases on each side.
 
-    Returns
-    -------
-    DataFrame
-        `judge_id`, `where` (reasoning, step), `over` (correct detections, false acceptances), `word`,
-        `count_correct`, `count_wrong`, `log_odds`, `z` (beyond ±1.96), `p_holm`.
+    Columns: `judge_id`, `where` (reasoning, step), `over` (correct detections, false acceptances), `word`,
+    `count_correct`, `count_wrong`, `log_odds`, `z` (beyond ±1.96), `p_holm`.
     """
     bad = frame[(frame["truth"] == 0) & frame["value"].notna()]
     steps = items.set_index("item_id")["perturbed_step"]

@@ -34,8 +34,6 @@ TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
 def table(*needs: str) -> Callable[[Maker], Maker]:
     """Make a function of a `Measured` the table of its name, made where a run has the tasks (or fields) it needs.
 
-    Examples
-    --------
     >>> @table("detection", "items")  # doctest: +SKIP
     ... def headcount(run):
     ...     counts = run.verdicts["detection"]["judge_id"].value_counts()
