@@ -10,7 +10,7 @@ import pytest
 from c2faith import paths
 from c2faith.analysis import tables
 from c2faith.analysis.metrics import Measured
-from c2faith.analysis.tables.typesetting import escape
+from c2faith.analysis.tables.rendering import escape
 from frames import frames
 
 NASTY = r"a%b&c_d#e~f^g\h$i{j}k|l--m`n'o\"p<q>r?"

@@ -8,8 +8,8 @@ from scipy.stats import rankdata
 
 from c2faith.analysis.metrics import Measured, context_gain
 from c2faith.analysis.resampling import estimate, means
-from c2faith.analysis.surface import giveaway
 from c2faith.analysis.tables.spec import INTERVALS, described, table
+from c2faith.analysis.words import giveaway
 from c2faith.judging.tasks import TASKS, ablations
 
 SHOWN_ENSEMBLES = 40
