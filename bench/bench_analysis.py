@@ -30,8 +30,7 @@ def timed(made: Iterator[tuple[str, object]]) -> float:
 def main(n_chains: int = 450, judges: int = 3, draws: int = 10_000) -> int:
     """1 if the limit is passed."""
     verdicts = frames(n_chains, judges)
-    items = verdicts.pop("items")
-    run = metrics.Measured(verdicts, items=items, draws=draws)
+    run = metrics.Measured(verdicts, items=verdicts.pop("items"), draws=draws)
     total = timed(tables.compute(run)) + timed(figures.draw(run))
     busy = time.process_time()
     print(f"{'all':28s} {total:6.2f} s ({busy:.0f} s of processor time); limit {LIMIT_S:.0f} s by default")

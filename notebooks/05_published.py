@@ -26,8 +26,7 @@ seed: int = 0  # of the bootstrap
 notebooks.refuse_unknown_parameters(In)
 folder = paths.figures_dir("published")
 outcomes = published.exp1_outcomes()
-verdicts = published.exp1_frame()
-measured = metrics.Measured({"detection": verdicts}, draws=draws, seed=seed)
+measured = metrics.Measured({"detection": published.exp1_frame()}, draws=draws, seed=seed)
 outcomes.value_counts().rename("items").reset_index()
 
 # %% [markdown]
@@ -58,7 +57,7 @@ assert f"{pairs.set_index(['judge_a', 'judge_b']).loc[('DeepSeek-V3.1', 'o4-mini
 # ## Fig. 8, rebuilt
 
 # %%
-patterns = metrics.failure_patterns(verdicts)
+patterns = metrics.failure_patterns(measured.verdicts["detection"])
 patterns.attrs = {"caption": "Exp 1: which judges miss how many of the 450 perturbed steps.", "keys": ["missed_by"]}
 tables.save(patterns, folder, "fig8_failures")
 figure = figures.overall.fig8_failures(measured)

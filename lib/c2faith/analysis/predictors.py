@@ -36,15 +36,10 @@ def features(items: pd.DataFrame) -> pd.DataFrame:
 def compare(frame: pd.DataFrame, items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Mean features of caught and of missed perturbed steps, one row per judge and feature.
 
-    Returns
-    -------
-    DataFrame
-        `n_correct`, `n_wrong` (missed or unanswered), `correct`, `wrong` (means), `delta` = correct − wrong with
-        `_low` and `_high`, and `p` of the Mann-Whitney test with `p_holm`, corrected over the whole table.
+    Columns: `n_correct`, `n_wrong` (missed or unanswered), `correct`, `wrong` (means), `delta` = correct − wrong
+    with `_low` and `_high`, and `p` of the Mann-Whitney test with `p_holm`, corrected over the whole table.
 
-    References
-    ----------
-    C2-Faith, section 5.5.1 and Table 5.
+    Source: C2-Faith, section 5.5.1 and Table 5.
     """
     joined = _joined(frame, features(items))
     resamples, rows = Resamples.draw(joined["chain_id"], draws, rng), []
@@ -74,12 +69,9 @@ def compare(frame: pd.DataFrame, items: pd.DataFrame, *, draws: int = DRAWS, rng
 def logistic(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Logistic regression of being caught on all six features at once, one row per judge and feature.
 
-    Returns
-    -------
-    DataFrame
-        `n`, `odds_ratio` for one standard deviation more of the feature, with its Wald interval (`_low`, `_high`;
-        heteroscedasticity-robust), `p`, and `p_holm` corrected over the whole table. NaN for a feature that does
-        not vary, and throughout where the model cannot be fitted (too few misses, or perfect separation).
+    Columns: `n`, `odds_ratio` for one standard deviation more of the feature, with its Wald interval (`_low`,
+    `_high`; heteroscedasticity-robust), `p`, and `p_holm` corrected over the whole table. NaN for a feature that
+    does not vary, and throughout where the model cannot be fitted (too few misses, or perfect separation).
     """
     rows = []
     for judge, mine in per_judge(_joined(frame, features(items))):
@@ -115,14 +107,9 @@ def _fit(caught: np.ndarray, z: pd.DataFrame) -> pd.DataFrame:
 def by_edit_type(frame: pd.DataFrame, items: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Detection rate by edit type, one row per judge and type that occurs.
 
-    Returns
-    -------
-    DataFrame
-        `edit_type`, `n`, `unanswered`, `detection` with `_low` and `_high`, and `wilson_low`, `wilson_high`.
+    Columns: `edit_type`, `n`, `unanswered`, `detection` with `_low` and `_high`, and `wilson_low`, `wilson_high`.
 
-    References
-    ----------
-    C2-Faith, Appendix E and Table 6; `edits.edit_type` owns the bounds.
+    Source: C2-Faith, Appendix E and Table 6; `edits.edit_type` owns the bounds.
     """
     joined = _joined(frame, items.set_index("item_id")[["edit_type"]])
     resamples, rows = Resamples.draw(joined["chain_id"], draws, rng), []

@@ -114,19 +114,12 @@ def table6() -> pd.DataFrame:
 def exp1_outcomes() -> pd.DataFrame:
     """Whether each judge caught each of the 450 perturbed steps, up to the items' order.
 
-    Returns
-    -------
-    DataFrame of bool, shape (450, 3)
-        Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
+    Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
 
-    Examples
-    --------
     >>> exp1_outcomes().sum().to_dict()
     {'GPT-4.1': 372, 'DeepSeek-V3.1': 426, 'o4-mini': 414}
     """
-    rows = [
-        [judge not in missing for judge in JUDGES] for missing, count in MISSED_BY.items() for _ in range(count)
-    ]
+    rows = [[judge not in missed for judge in JUDGES] for missed, n in MISSED_BY.items() for _ in range(n)]
     return pd.DataFrame(rows, columns=list(JUDGES)).rename_axis(index="item")
 
 
@@ -135,25 +128,21 @@ def exp1_frame() -> pd.DataFrame:
 
     Positions, chain lengths and clean twins are not published, so `n_steps` is NaN and no item is clean.
     """
-    parts = []
-    for judge, caught in exp1_outcomes().items():
-        names = [f"item-{number:03d}" for number in caught.index]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "judge_id": judge,
-                    "task": "detection",
-                    "item_id": [f"{name}/causality" for name in names],
-                    "chain_id": names,
-                    "problem_id": names,
-                    "kind": "perturbed",
-                    "n_steps": np.nan,
-                    "truth": 0,
-                    "value": np.where(caught, 0.0, 1.0),
-                    "status": "ok",
-                    "confidence": np.nan,
-                    "reasoning": "",
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    caught = exp1_outcomes().melt(var_name="judge_id", value_name="caught", ignore_index=False).reset_index()
+    chains = [f"item-{number:03d}" for number in caught["item"]]
+    return pd.DataFrame(
+        {
+            "judge_id": caught["judge_id"],
+            "task": "detection",
+            "item_id": [f"{chain}/causality" for chain in chains],
+            "chain_id": chains,
+            "problem_id": chains,
+            "kind": "perturbed",
+            "n_steps": np.nan,
+            "truth": 0,
+            "value": np.where(caught["caught"], 0.0, 1.0),
+            "status": "ok",
+            "confidence": np.nan,
+            "reasoning": "",
+        }
+    )

@@ -59,18 +59,10 @@ def per_judge(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(judge), rows) for judge, rows in frame.groupby("judge_id", sort=False, observed=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its percentile interval.
+class Estimate(NamedTuple):
+    """A number with its percentile interval, the `n` records that bear it, and the planned ones without an answer.
 
-    Attributes
-    ----------
-    value, low, high : float
-        NaN where undefined; the interval is also NaN where fewer than two records bear the value.
-    n : int
-        Records that bear the value.
-    unanswered : int
-        Planned records without an answer.
+    NaN where undefined; the interval is also NaN where fewer than two records bear the value.
     """
 
     value: float
@@ -178,9 +170,8 @@ def means(
     dict
         Under the same names; NaN where the mean is over nothing.
 
-    Examples
-    --------
-    >>> rates = means(Resamples.draw("ab", 9), "ab", {"right": [1, 0], "of a": ([1, 0], [True, False])})
+    >>> chains = ["a", "b"]
+    >>> rates = means(Resamples.draw(chains, 9), chains, {"right": [1, 0], "of a": ([1, 0], [True, False])})
     >>> [(float(rate.columns[0]), rate.n) for rate in rates.values()]
     [(0.5, 2), (1.0, 1)]
     """

@@ -6,12 +6,11 @@ Functions of `columns` work on the sample and every resample at once (see `resam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats as scipy_stats
 from scipy.sparse import csr_array
-from statsmodels.stats.multitest import multipletests
 
 from c2faith.analysis.resampling import DRAWS, LEVEL, Estimate, Resampled, Resamples, Rng, estimate, means, ratio
 
@@ -42,12 +41,8 @@ def bootstrap_ci(
     Estimate
         NaN throughout if no record is answered; the interval is NaN for a single record.
 
-    References
-    ----------
-    Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
 
-    Examples
-    --------
     >>> bootstrap_ci([1, 1, 1, 0], draws=100).value
     0.75
     """
@@ -67,14 +62,8 @@ def bootstrap_ci(
 
 
 def wilson(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's score interval of a proportion: a check on the bootstrap that also holds at 0 and 1.
+    """Wilson's (1927) score interval of a proportion: a check on the bootstrap that also holds at 0 and 1.
 
-    References
-    ----------
-    Wilson (1927), JASA 22, 209-212.
-
-    Examples
-    --------
     >>> [round(bound, 3) for bound in wilson(10, 10)]
     [0.722, 1.0]
     """
@@ -86,20 +75,11 @@ def wilson(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
-@dataclass(frozen=True, slots=True)
-class McNemar:
-    """McNemar's test of two judges on the same items.
+class McNemar(NamedTuple):
+    """McNemar's test of two judges on `n` items: `b` only the first, `c` only the second gets right.
 
-    Attributes
-    ----------
-    b, c : int
-        Items that only the first, only the second judge gets right.
-    chi2, p : float
-        With continuity correction (that is the paper's p); `p` is 1 and `chi2` 0 where b + c = 0.
-    p_exact : float
-        Two-sided binomial.
-    n : int
-        Items compared.
+    `chi2` and `p` are with continuity correction (that is the paper's p), 0 and 1 where b + c = 0; `p_exact` is the
+    two-sided binomial.
     """
 
     b: int
@@ -113,12 +93,8 @@ class McNemar:
 def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> McNemar:
     """Compare two judges' outcomes (True = right) on the same items, in the same order.
 
-    References
-    ----------
-    McNemar (1947), Psychometrika 12, 153-157; Edwards (1948) for the correction.
+    Source: McNemar (1947), Psychometrika 12, 153-157; Edwards (1948) for the correction.
 
-    Examples
-    --------
     >>> round(mcnemar([1] * 27 + [0] * 15, [0] * 27 + [1] * 15).p, 3)  # the paper's DeepSeek vs. o4-mini
     0.09
     """
@@ -140,7 +116,8 @@ def bonferroni(p: Sequence[float]) -> np.ndarray:
     >>> bonferroni([0.01, 0.5, np.nan]).tolist()
     [0.02, 1.0, nan]
     """
-    return _adjusted(p, "bonferroni")
+    p = np.asarray(p, dtype=float)
+    return np.minimum(p * np.isfinite(p).sum(), 1)
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
@@ -149,14 +126,11 @@ def holm(p: Sequence[float]) -> np.ndarray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    return _adjusted(p, "holm")
-
-
-def _adjusted(p: Sequence[float], method: str) -> np.ndarray:
     adjusted = np.array(p, dtype=float)
-    tested = np.isfinite(adjusted)
-    if tested.any():
-        adjusted[tested] = multipletests(adjusted[tested], method=method)[1]
+    tested = np.flatnonzero(np.isfinite(adjusted))
+    order = tested[np.argsort(adjusted[tested], kind="stable")]
+    # statsmodels' multipletests says the same, but collects garbage at every call: 2 s of a run's tables.
+    adjusted[order] = np.minimum(np.maximum.accumulate(adjusted[order] * np.arange(len(order), 0, -1)), 1)
     return adjusted
 
 
@@ -210,16 +184,6 @@ def matthews(tp: np.ndarray, fn: np.ndarray, fp: np.ndarray, tn: np.ndarray) -> 
 def harmonic_mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """2ab / (a + b), which tends to 0 with either of them; NaN where either is undefined."""
     return np.where((a == 0) & (b == 0), 0.0, ratio(2 * a * b, a + b))
-
-
-def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Spearman's ρ with tied ranks in the middle; NaN (not 0) where either side is constant.
-
-    >>> spearman([0, 1, 2], [4, 4, 4])
-    nan
-    """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    return float(rank_correlation(np.ones((len(x), 1)), x, y)[0])
 
 
 def spearman_p(rho: float | np.ndarray, n: int) -> float | np.ndarray:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from c2faith.analysis import metrics
-from c2faith.analysis.resampling import DRAWS, Estimate, Resamples, auroc, estimate, ratio
-from c2faith.analysis.stats import holm, mcnemar
+from c2faith.analysis.resampling import DRAWS, Estimate, Resamples, estimate, ratio
+from c2faith.analysis.stats import auroc, holm, mcnemar
 from c2faith.cros.compare import Comparison, compare
 from c2faith.cros.encoder import Written
 from c2faith.cros.examples import Example

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import pandas as pd
@@ -21,37 +22,11 @@ from c2faith.analysis.metrics.ensembles import ensembles, failure_patterns, outc
 from c2faith.analysis.metrics.localization import early_bias_correction, localization
 from c2faith.analysis.resampling import DRAWS, Resamples
 
-__all__ = [
-    "METRICS",
-    "Measured",
-    "calibration",
-    "context_gain",
-    "coverage",
-    "coverage_trend",
-    "detection",
-    "early_bias_correction",
-    "ensembles",
-    "failure_patterns",
-    "localization",
-    "outcomes",
-    "pairs",
-    "reliability",
-]
+__all__ = ["METRICS", "Measured", "context_gain", "failure_patterns", "outcomes"]
 
-METRICS: dict[str, Callable[..., pd.DataFrame]] = {
-    metric.__name__: metric
-    for metric in (
-        detection,
-        localization,
-        coverage,
-        coverage_trend,
-        calibration,
-        reliability,
-        pairs,
-        ensembles,
-        early_bias_correction,
-    )
-}
+_LEVELS = (coverage, coverage_trend)
+_RATES = (detection, localization, calibration, reliability, pairs, ensembles, early_bias_correction)
+METRICS: dict[str, Callable[..., pd.DataFrame]] = {metric.__name__: metric for metric in (*_RATES, *_LEVELS)}
 """By name: verdict frame in, table out; keywords `draws` and `rng`, and options of the metric's own."""
 
 
@@ -64,7 +39,7 @@ class Measured:
     items : DataFrame, optional
         Causality rows (`tables.items_frame`), for tables that look at the perturbed steps' texts.
     totals : DataFrame, optional
-        What each judge and task took (`spending.totals`).
+        What each judge and task took (`verdict_frames.spending`).
     reference : str
         What the coverage scores were compared with.
     draws, seed
@@ -85,8 +60,9 @@ class Measured:
         return {"draws": self.draws, "rng": self.seed}
 
     def of(self, metric: str, task: str, /, **options: Any) -> pd.DataFrame:
-        """A metric of a task's verdicts, as a frame of the caller's own."""
-        key = (metric, task, *sorted(options.items()))
+        """A metric of a task's verdicts, as a frame of the caller's own; options are the metric's."""
+        known = signature(METRICS[metric]).parameters
+        key = (metric, task, *sorted(item for item in options.items() if item[1] != known[item[0]].default))
         if key not in self._found:
             self._found[key] = METRICS[metric](self.verdicts[task], **self.sampled, **options)
         return self._found[key].copy()

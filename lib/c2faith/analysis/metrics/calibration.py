@@ -25,16 +25,11 @@ def calibration(
     bins : int
         Equal-width bins over [0, 1].
 
-    Returns
-    -------
-    DataFrame
-        `n` (items with a confidence), and with `_low`/`_high`: `ece` = Σ (n_b / n) |mean confidence − share wrong|
-        in [0, 1], 0 being calibrated; `brier` = mean squared difference; `confidence` and `base_rate`, the means.
-        A judge that gives no confidence has no row.
+    Columns: `n` (items with a confidence), and with `_low`/`_high`: `ece` = Σ (n_b / n) |mean confidence − share
+    wrong| in [0, 1], 0 being calibrated; `brier` = mean squared difference; `confidence` and `base_rate`, the
+    means. A judge that gives no confidence has no row.
 
-    References
-    ----------
-    Guo et al. (2017), On calibration of modern neural networks, eq. 3; Brier (1950).
+    Source: Guo et al. (2017), On calibration of modern neural networks, eq. 3; Brier (1950).
     """
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
     made = []
@@ -53,10 +48,7 @@ def reliability(
 ) -> pd.DataFrame:
     """The reliability curve: one row per judge and bin that has items.
 
-    Returns
-    -------
-    DataFrame
-        `judge_id`, `bin_low`, `bin_high`, `n`, `confidence` (mean), `wrong` (share with `_low` and `_high`).
+    Columns: `judge_id`, `bin_low`, `bin_high`, `n`, `confidence` (mean), `wrong` (share with `_low` and `_high`).
     """
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
     return pd.DataFrame(

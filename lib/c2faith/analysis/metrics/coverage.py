@@ -34,22 +34,19 @@ def coverage(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Dat
         Verdict frame of the task: `value` in 0 … 4, NaN for no answer; `reference` in 0 … 4 (it may fall
         between the points), NaN where there is none; `deletion_rate` 0 is the control.
 
-    Returns
-    -------
-    DataFrame
-        `deletion_rate`, `n`, `unanswered`, `n_compared` (answered and with a reference), and with `_low`/`_high`:
+    Columns: `deletion_rate`, `n`, `unanswered`, `n_compared` (answered and with a reference), and with
+    `_low`/`_high`:
 
-        - over answered items: `mean`, `sd` (population, no interval), `inflation` = share of scores ≥ 3;
-          `valid_rate` over planned items;
-        - over compared items: `bias` = mean(judge) − mean(reference), `mae`, `rho` (Spearman), `kappa`
-          (quadratic weights); `p` of ρ from Student's t, and `p_holm`, corrected over all rows of the table;
-        - `reference_mean` over all planned items, the same for every judge;
-        - over planned items with a reference: `within_1` (a non-answer is not within), and `mae_worst`, which
-          charges a non-answer the largest error the scale allows.
+    - over answered items: `mean`, `sd` (population, no interval), `inflation` = share of scores ≥ 3;
+      `valid_rate` over planned items;
+    - over compared items: `bias` = mean(judge) − mean(reference), `mae`, `rho` (Spearman), `kappa`
+      (quadratic weights); `p` of ρ from Student's t, and `p_holm`, corrected over all rows of the table;
+    - `reference_mean` over all planned items, the same for every judge;
+    - over planned items with a reference: `within_1` (a non-answer is not within), and `mae_worst`, which
+      charges a non-answer the largest error the scale allows.
 
-    References
-    ----------
-    C2-Faith, sections 4.2 and 5.3; Fleiss and Cohen (1973) and Lin (1989) for κ over scores that are numbers.
+    Source: C2-Faith, sections 4.2 and 5.3; Fleiss and Cohen (1973) and Lin (1989) for κ over scores that are
+    numbers.
     """
     checked(frame, "coverage", *COLUMNS)
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
@@ -117,16 +114,13 @@ def _rho(rows: pd.DataFrame, other: str, resamples: Resamples) -> Resampled:
 def coverage_trend(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Do a judge's scores fall as steps go missing? One row a judge, over all levels.
 
-    Returns
-    -------
-    DataFrame
-        `n`, `unanswered`, `n_pairs`, and with `_low`/`_high`:
+    Columns: `n`, `unanswered`, `n_pairs`, and with `_low`/`_high`:
 
-        - `order_accuracy` in [0, 1]: over pairs of versions of one chain of which one misses more steps, the
-          share in which the fuller one scores higher, ties counting one half (0.5 = chance), a pair without
-          two scores counting as wrong; `order_answered` leaves such pairs out; `order_ties`: share of ties;
-        - `rho_realized`: Spearman's ρ of the score with the realized removed share of the middle region, and
-          `rho_reference` with the reference, over all levels at once (levels of a chain move together).
+    - `order_accuracy` in [0, 1]: over pairs of versions of one chain of which one misses more steps, the
+      share in which the fuller one scores higher, ties counting one half (0.5 = chance), a pair without
+      two scores counting as wrong; `order_answered` leaves such pairs out; `order_ties`: share of ties;
+    - `rho_realized`: Spearman's ρ of the score with the realized removed share of the middle region, and
+      `rho_reference` with the reference, over all levels at once (levels of a chain move together).
     """
     return by_judge(checked(frame, "coverage", *COLUMNS), _trend, draws=draws, rng=rng)
 

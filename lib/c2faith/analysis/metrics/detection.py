@@ -28,26 +28,21 @@ def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Da
         Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
         judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
 
-    Returns
-    -------
-    DataFrame
-        `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
+    Columns: `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
 
-        - `detection` in [0, 1]: share of perturbed steps flagged; `sd` is its population standard deviation;
-        - `detection_answered`: the same over answered items; `valid_rate`: share of all items answered;
-        - `false_alarm`: share of clean twins flagged; `clean_accuracy`: share accepted (a non-answer is neither);
-        - `balanced_accuracy` (0.5 = chance), `youden_j` (0 = chance) and `mcc` of detection and clean accuracy,
-          non-answers counting as wrong on both sides;
-        - `auroc` of the confidences (0.5 = chance, ties one half).
+    - `detection` in [0, 1]: share of perturbed steps flagged; `sd` is its population standard deviation;
+    - `detection_answered`: the same over answered items; `valid_rate`: share of all items answered;
+    - `false_alarm`: share of clean twins flagged; `clean_accuracy`: share accepted (a non-answer is neither);
+    - `balanced_accuracy` (0.5 = chance), `youden_j` (0 = chance) and `mcc` of detection and clean accuracy,
+      non-answers counting as wrong on both sides;
+    - `auroc` of the confidences (0.5 = chance, ties one half).
 
     Raises
     ------
     InputError
         While items are pending, or on a frame of another task.
 
-    References
-    ----------
-    C2-Faith, sections 4.2 and 5.1.
+    Source: C2-Faith, sections 4.2 and 5.1.
     """
     return by_judge(checked(frame, "detection", "truth"), _row, draws=draws, rng=rng)
 
@@ -98,12 +93,10 @@ def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAW
     full, ablated : DataFrame
         Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
 
-    Returns
-    -------
-    DataFrame
-        `n_paired` and `n_clean_paired` (items that both frames hold), and with `_low` and `_high` the differences
-        `detection_gain`, `false_alarm_gain` and `youden_j_gain` in [−1, 1], [−1, 1] and [−2, 2]; a non-answer is
-        never a flag and, as a clean twin, not accepted either. Intervals resample the chains of the paired items.
+    Columns: `n_paired` and `n_clean_paired` (items that both frames hold), and with `_low` and `_high` the
+    differences `detection_gain`, `false_alarm_gain` and `youden_j_gain` in [−1, 1], [−1, 1] and [−2, 2]; a
+    non-answer is never a flag and, as a clean twin, not accepted either. Intervals resample the chains of the
+    paired items.
     """
     before, rows = dict(per_judge(checked(full, "detection", "truth"))), []
     for judge, mine in per_judge(checked(ablated, "detection", "truth")):

@@ -26,10 +26,8 @@ def outcomes(frame: pd.DataFrame) -> pd.DataFrame:
 def failure_patterns(frame: pd.DataFrame) -> pd.DataFrame:
     """How many items each set of judges misses (the paper's Fig. 8), the most frequent set first.
 
-    Returns
-    -------
-    DataFrame
-        `missed_by` (judge ids joined by " + ", empty where all catch it), `n_missing` judges, `count`, `share`.
+    Columns: `missed_by` (judge ids joined by " + ", empty where all catch it), `n_missing` judges, `count`,
+    `share`.
     """
     caught = outcomes(frame)
     missed = [tuple(caught.columns[~row]) for row in caught.to_numpy()]
@@ -46,12 +44,9 @@ def failure_patterns(frame: pd.DataFrame) -> pd.DataFrame:
 def pairs(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Every pair of judges on the perturbed steps that both were asked: difference of rates, McNemar's tests.
 
-    Returns
-    -------
-    DataFrame
-        `judge_a`, `judge_b`, `n`, `difference` of detection rates with `_low` and `_high`, `only_a` and `only_b`
-        (steps that one alone catches), `p` with continuity correction, `p_exact`, and the former corrected over the
-        table's pairs: `p_bonferroni`, `p_holm`.
+    Columns: `judge_a`, `judge_b`, `n`, `difference` of detection rates with `_low` and `_high`, `only_a` and
+    `only_b` (steps that one alone catches), `p` with continuity correction, `p_exact`, and the former corrected
+    over the table's pairs: `p_bonferroni`, `p_holm`.
     """
     bad = checked(frame, "detection", "truth")[frame["truth"] == 0]
     caught = _wide(bad.assign(caught=(bad["value"] == 0).astype(float)), "caught")
@@ -103,17 +98,12 @@ def ensembles(
     frame : DataFrame
         Verdict frame of detection, with clean twins where there are any.
 
-    Returns
-    -------
-    DataFrame
-        `judges` (joined by " + "), `n_judges`, `rule`, `n`, `unanswered`, `n_clean`, and with `_low` and `_high`
-        `detection`, `false_alarm` and `balanced_accuracy`, as in `metrics.detection`. An item is unanswered if
-        no member answers (for the mean confidence: unless all members do), and then counts as wrong. The mean
-        confidence stands only for sets whose members all give confidences.
+    Columns: `judges` (joined by " + "), `n_judges`, `rule`, `n`, `unanswered`, `n_clean`, and with `_low` and
+    `_high` `detection`, `false_alarm` and `balanced_accuracy`, as in `metrics.detection`. An item is unanswered if
+    no member answers (for the mean confidence: unless all members do), and then counts as wrong. The mean
+    confidence stands only for sets whose members all give confidences.
 
-    References
-    ----------
-    C2-Faith, section 5.5.2 (that two or more judges could detect above 98%).
+    Source: C2-Faith, section 5.5.2 (that two or more judges could detect above 98%).
     """
     checked(frame, "detection", "truth")
     about = frame.drop_duplicates("item_id").set_index("item_id")[["chain_id", "truth"]]

@@ -39,27 +39,23 @@ def localization(frame: pd.DataFrame, *, natural: bool = False, draws: int = DRA
         Take the chains with a natural error and the correct ones beside them, instead of the injected errors
         and their clean twins.
 
-    Returns
-    -------
-    DataFrame
-        `n`, `unanswered` (broken chains), `n_detected`, `n_clean`, `unanswered_clean`, and with `_low`/`_high`:
+    Columns: `n`, `unanswered` (broken chains), `n_detected`, `n_clean`, `unanswered_clean`, and with
+    `_low`/`_high`:
 
-        - `exact`, `detection` (an index was named): shares of all broken chains; `exact_answered`;
-          `valid_rate` over all chains; `out_of_range` share of all chains;
-        - `mae_all`: mean |ĵ − j| in steps over answered broken chains, a −1 taken literally; `mae_worst` charges
-          each non-answer the largest error its chain allows: the bound on what leaving it out may hide;
-        - over detected chains: `mae_detected`, `within_1`, `within_2`, `signed_error` = mean ĵ − j,
-          `slip_early` and `slip_late`: shares of ĵ − j = −1 and +1 (a judge that counts from 1 has late ones);
-        - `signed_excess`: `signed_error` minus `signed_null`, what wrong picks would give if spread evenly over
-          the other steps of their chain; `signed_p`: two-sided p of that permutation of the other steps;
-        - `clean_accuracy` (share of whole chains answered −1) and `processbench_f1`, its harmonic mean with
-          `exact`;
-        - `exact_corrected` = (exact − chance) / (1 − chance): 0 for a judge that ignores the text and guesses
-          in the middle region (`natural`: anywhere in the chain), 1 for a perfect one.
+    - `exact`, `detection` (an index was named): shares of all broken chains; `exact_answered`;
+      `valid_rate` over all chains; `out_of_range` share of all chains;
+    - `mae_all`: mean |ĵ − j| in steps over answered broken chains, a −1 taken literally; `mae_worst` charges
+      each non-answer the largest error its chain allows: the bound on what leaving it out may hide;
+    - over detected chains: `mae_detected`, `within_1`, `within_2`, `signed_error` = mean ĵ − j,
+      `slip_early` and `slip_late`: shares of ĵ − j = −1 and +1 (a judge that counts from 1 has late ones);
+    - `signed_excess`: `signed_error` minus `signed_null`, what wrong picks would give if spread evenly over
+      the other steps of their chain; `signed_p`: two-sided p of that permutation of the other steps;
+    - `clean_accuracy` (share of whole chains answered −1) and `processbench_f1`, its harmonic mean with
+      `exact`;
+    - `exact_corrected` = (exact − chance) / (1 − chance): 0 for a judge that ignores the text and guesses
+      in the middle region (`natural`: anywhere in the chain), 1 for a perfect one.
 
-    References
-    ----------
-    C2-Faith, sections 4.2 and 5.2; Zheng et al. (2025), ProcessBench, for the F1.
+    Source: C2-Faith, sections 4.2 and 5.2; Zheng et al. (2025), ProcessBench, for the F1.
     """
     checked(frame, "localization", "target")
     frame = frame[(frame["kind"] == "natural") == natural]
@@ -155,16 +151,11 @@ def early_bias_correction(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng =
     Chains are split in two at random, the same way for every judge; each half is corrected with the shift that
     the other half suggests (`ĵ − shift`, kept inside the chain).
 
-    Returns
-    -------
-    DataFrame
-        `method`, `shift_a`, `shift_b` (fitted on each half, in steps), `n` detected chains, and with `_low` and
-        `_high` (given the shifts): `exact_before`, `exact_after`, `mae_before`, `mae_after`, `signed_before`,
-        `signed_after` over detected chains, and `mae_change`, `exact_change` = after − before.
+    Columns: `method`, `shift_a`, `shift_b` (fitted on each half, in steps), `n` detected chains, and with `_low`
+    and `_high` (given the shifts): `exact_before`, `exact_after`, `mae_before`, `mae_after`, `signed_before`,
+    `signed_after` over detected chains, and `mae_change`, `exact_change` = after − before.
 
-    References
-    ----------
-    C2-Faith, sections 5.4.3 and 6, advice 4.
+    Source: C2-Faith, sections 5.4.3 and 6, advice 4.
     """
     checked(frame, "localization", "target")
     frame = frame[(frame["kind"] != "natural") & (frame["target"] >= 0)]

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from c2faith.analysis.metrics import Measured
-from c2faith.analysis.tables import paper, supplement  # noqa: F401 - their tables register themselves, in this order
-from c2faith.analysis.tables.rendering import markdown
+from c2faith.analysis.tables import paper, supplement  # their tables register themselves, in this order
+from c2faith.analysis.tables.rendering import latex, markdown
 from c2faith.analysis.tables.spec import INTERVALS, TABLES, described
-from c2faith.analysis.tables.typesetting import latex
 from c2faith.judging.tasks import TASKS
 from c2faith.records import CausalityItem, as_dict, write_bytes, write_json
+
+__all__ = ["compute", "items_frame", "latex", "markdown", "numbers", "paper", "save", "save_numbers", "supplement"]
 
 DIGITS = 10
 

@@ -154,11 +154,8 @@ FAIR_ROWS = {
 def table4_capability(run: Measured, *, show_published: bool = True) -> pd.DataFrame:
     """Table 4: the paper's four rows and its rank; [+] four rows that false alarms and clean chains count in.
 
-    Returns
-    -------
-    DataFrame
-        `task`, `writer` and `best` (how the row's numbers are written and which is best), one column a judge,
-        and the paper's judges as "<judge> (published)". Intervals of the values are in Tables 1 to 3.
+    Columns: `task`, `writer` and `best` (how the row's numbers are written and which is best), one column a judge,
+    and the paper's judges as "<judge> (published)". Intervals of the values are in Tables 1 to 3.
     """
     frames = [run.verdicts[task] for task in RANKED if task in run.verdicts]
     judges = pd.unique(pd.concat([frame["judge_id"] for frame in frames])) if frames else []

@@ -8,8 +8,8 @@ from scipy.stats import rankdata
 
 from c2faith.analysis.metrics import Measured, context_gain
 from c2faith.analysis.resampling import estimate, means
-from c2faith.analysis.surface import giveaway
 from c2faith.analysis.tables.spec import INTERVALS, described, table
+from c2faith.analysis.words import giveaway
 from c2faith.judging.tasks import TASKS, ablations
 
 SHOWN_ENSEMBLES = 40
@@ -83,11 +83,16 @@ def ablation(run: Measured) -> pd.DataFrame | None:
         gains.append(gained.assign(condition=condition))
     made = pd.concat([whole[whole["judge_id"].isin(judges)].assign(condition="full"), *parts])
     made = made.merge(pd.concat(gains), on=["judge_id", "condition"], how="left")
+    left_out = ""
+    if "shuffled" in asked:
+        planned = run.verdicts["detection"]["item_id"].nunique()
+        count = planned - asked["shuffled"]["item_id"].nunique()
+        left_out = f"Shuffled: not asked of {count} of {planned} items, with fewer than two earlier steps. "
     return described(
         made.sort_values("judge_id", kind="stable", ignore_index=True),
         "Exp 1 with less context. What a judge still flags above its false alarms (J) when it sees "
         "the step alone, or a shuffled context, is seen in the step's surface and not in the reasoning. Gains are "
-        f"paired: full context minus the condition, on the items of both. {_left_out(run)}{INTERVALS}",
+        f"paired: full context minus the condition, on the items of both. {left_out}{INTERVALS}",
         keys=["judge_id", "condition"],
         panels={
             "Rates": "n unanswered detection false_alarm balanced_accuracy youden_j auroc",
@@ -95,14 +100,6 @@ def ablation(run: Measured) -> pd.DataFrame | None:
         },
         best_within=["condition"],
     )
-
-
-def _left_out(run: Measured) -> str:
-    """How many items the shuffled condition cannot ask."""
-    if "shuffled" not in run.verdicts:
-        return ""
-    planned, asked = (run.verdicts[task]["item_id"].nunique() for task in ("detection", "shuffled"))
-    return f"Shuffled: not asked of {planned - asked} of {planned} items, with fewer than two earlier steps. "
 
 
 @table("localization")
@@ -169,7 +166,7 @@ def calibration(run: Measured) -> pd.DataFrame | None:
 
 @table("totals")
 def costs(run: Measured) -> pd.DataFrame:
-    """The sums of `spending.totals` with each task's headline figure beside them."""
+    """The sums of `verdict_frames.spending` with each task's headline figure beside them."""
     worth = {}
     for task in run.verdicts:
         if (row := TASKS[task]).metric:
