@@ -28,12 +28,6 @@ COLUMNS = ("deletion_rate", "realized_rate", "reference")
 def coverage(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Scores, bias, error, inflation and correlation with the reference, one row per judge and level.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `value` in 0 … 4, NaN for no answer; `reference` in 0 … 4 (it may fall
-        between the points), NaN where there is none; `deletion_rate` 0 is the control.
-
     Columns: `deletion_rate`, `n`, `unanswered`, `n_compared` (answered and with a reference), and with
     `_low`/`_high`:
 
@@ -47,6 +41,12 @@ def coverage(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Dat
 
     Source: C2-Faith, sections 4.2 and 5.3; Fleiss and Cohen (1973) and Lin (1989) for κ over scores that are
     numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `value` in 0 … 4, NaN for no answer; `reference` in 0 … 4 (it may fall
+        between the points), NaN where there is none; `deletion_rate` 0 is the control.
     """
     checked(frame, "coverage", *COLUMNS)
     resamples = Resamples.draw(frame["chain_id"], draws, rng)

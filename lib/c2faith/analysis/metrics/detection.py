@@ -22,12 +22,6 @@ from c2faith.analysis.stats import matthews, resampled_auroc, wilson
 def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Detection rate, false alarms and what follows from both, one row a judge.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
-        judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
-
     Columns: `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
 
     - `detection` in [0, 1]: share of perturbed steps flagged; `sd` is its population standard deviation;
@@ -37,12 +31,18 @@ def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Da
       non-answers counting as wrong on both sides;
     - `auroc` of the confidences (0.5 = chance, ties one half).
 
+    Source: C2-Faith, sections 4.2 and 5.1.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
+        judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
+
     Raises
     ------
     InputError
         While items are pending, or on a frame of another task.
-
-    Source: C2-Faith, sections 4.2 and 5.1.
     """
     return by_judge(checked(frame, "detection", "truth"), _row, draws=draws, rng=rng)
 
@@ -88,15 +88,15 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
 def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Rates with the full context minus rates without it, paired by item, one row a judge of both frames.
 
-    Parameters
-    ----------
-    full, ablated : DataFrame
-        Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
-
     Columns: `n_paired` and `n_clean_paired` (items that both frames hold), and with `_low` and `_high` the
     differences `detection_gain`, `false_alarm_gain` and `youden_j_gain` in [−1, 1], [−1, 1] and [−2, 2]; a
     non-answer is never a flag and, as a clean twin, not accepted either. Intervals resample the chains of the
     paired items.
+
+    Parameters
+    ----------
+    full, ablated : DataFrame
+        Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
     """
     before, rows = dict(per_judge(checked(full, "detection", "truth"))), []
     for judge, mine in per_judge(checked(ablated, "detection", "truth")):

@@ -30,15 +30,6 @@ FARTHEST = 5
 def localization(frame: pd.DataFrame, *, natural: bool = False, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Exact matches, errors in steps and their direction, one row a judge.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `target` is the broken step's index, −1 for a chain without one; `value` the
-        judge's index, −1 for "every step follows", NaN for no answer.
-    natural : bool
-        Take the chains with a natural error and the correct ones beside them, instead of the injected errors
-        and their clean twins.
-
     Columns: `n`, `unanswered` (broken chains), `n_detected`, `n_clean`, `unanswered_clean`, and with
     `_low`/`_high`:
 
@@ -56,6 +47,15 @@ def localization(frame: pd.DataFrame, *, natural: bool = False, draws: int = DRA
       in the middle region (`natural`: anywhere in the chain), 1 for a perfect one.
 
     Source: C2-Faith, sections 4.2 and 5.2; Zheng et al. (2025), ProcessBench, for the F1.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `target` is the broken step's index, −1 for a chain without one; `value` the
+        judge's index, −1 for "every step follows", NaN for no answer.
+    natural : bool
+        Take the chains with a natural error and the correct ones beside them, instead of the injected errors
+        and their clean twins.
     """
     checked(frame, "localization", "target")
     frame = frame[(frame["kind"] == "natural") == natural]
