@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import DRAWS, Resampled, Resamples, Rng, checked, estimates, means, per_judge
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, checked, estimates, means, per_judge
 from c2faith.records import InputError
 
 BINS = 10
@@ -39,7 +39,7 @@ def calibration(
         other = {"brier": (confidence - wrong) ** 2, "confidence": confidence, "base_rate": wrong}
         found = means(resamples, rows["chain_id"], gaps | other)
         ece = np.sum([np.abs(found.pop(b).columns) for b in range(bins)], axis=0)
-        made.append({"judge_id": judge, "n": n, **estimates({"ece": Resampled(ece, n)} | found)})
+        made.append({"judge_id": judge, "n": n, **estimates({"ece": (ece, n)} | found)})
     return pd.DataFrame(made)
 
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import (
-    DRAWS,
-    Resampled,
-    Resamples,
-    Rng,
-    by_judge,
-    checked,
-    estimates,
-    means,
-    per_judge,
-)
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, by_judge, checked, estimates, means, per_judge
 from c2faith.analysis.stats import matthews, resampled_auroc, wilson
 
 
@@ -64,6 +54,12 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
     (rate, n), (accepted, n_clean) = rates["detection"], rates["clean_accuracy"]
     cells = {"tp": bad & flagged, "fn": bad & ~flagged, "fp": ~bad & ~passed, "tn": ~bad & passed}
     confidence = rows["confidence"] if "confidence" in rows else np.full(len(rows), np.nan)
+    both = {
+        "balanced_accuracy": ((rate + accepted) / 2, min(n, n_clean)),
+        "youden_j": (rate + accepted - 1, min(n, n_clean)),
+        "mcc": (matthews(**resamples.totals(chains, cells)), len(rows)),
+        "auroc": resampled_auroc(resamples, chains, confidence, bad),
+    }
     low, high = wilson(int(cells["tp"].sum()), n)
     return {
         "n": n,
@@ -73,15 +69,7 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
         "sd": float(np.sqrt(rate[0] * (1 - rate[0]))),
         "wilson_low": low,
         "wilson_high": high,
-        **estimates(rates),
-        **estimates(
-            {
-                "balanced_accuracy": ((rate + accepted) / 2, min(n, n_clean)),
-                "youden_j": (rate + accepted - 1, min(n, n_clean)),
-                "mcc": (matthews(**resamples.totals(chains, cells)), len(rows)),
-                "auroc": resampled_auroc(resamples, chains, confidence, bad),
-            }
-        ),
+        **estimates(rates | both),
     }
 
 
@@ -115,6 +103,6 @@ def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAW
             {"detection_gain": (flags, bad), "false_alarm_gain": (flags, ~bad), "accepted": (passes, ~bad)},
         )
         (caught, n), (accepted, n_clean) = gains["detection_gain"], gains.pop("accepted")
-        gains["youden_j_gain"] = Resampled(caught + accepted, min(n, n_clean))
-        rows.append({"judge_id": judge, "n_paired": n, "n_clean_paired": n_clean, **estimates(gains)})
+        head = {"judge_id": judge, "n_paired": n, "n_clean_paired": n_clean}
+        rows.append(head | estimates(gains | {"youden_j_gain": (caught + accepted, min(n, n_clean))}))
     return pd.DataFrame(rows)
