@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from c2faith.analysis import figures, tables
+from c2faith.analysis import figures, metrics, tables
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from frames import frames
@@ -29,9 +29,9 @@ def timed(made: Iterator[tuple[str, object]]) -> float:
 
 def main(n_chains: int = 450, judges: int = 3, draws: int = 10_000) -> int:
     """1 if the limit is passed."""
-    run = frames(n_chains, judges)
-    items = run.pop("items")
-    total = timed(tables.compute(run, items, draws=draws)) + timed(figures.draw(run, draws=draws))
+    verdicts = frames(n_chains, judges)
+    run = metrics.Measured(verdicts, items=verdicts.pop("items"), draws=draws)
+    total = timed(tables.compute(run)) + timed(figures.draw(run))
     busy = time.process_time()
     print(f"{'all':28s} {total:6.2f} s ({busy:.0f} s of processor time); limit {LIMIT_S:.0f} s by default")
     return int(total > LIMIT_S)

@@ -14,7 +14,7 @@
 from IPython.display import Markdown, display
 
 from c2faith import dataset, notebooks, paths
-from c2faith.analysis import figures, report, tables
+from c2faith.analysis import figures, metrics, report, tables
 from c2faith.judging import verdict_frames
 
 # %% tags=["parameters"]
@@ -49,7 +49,8 @@ for task, frame in verdicts.items():
 
 # %%
 totals = verdict_frames.spending(run, verdicts)
-made = dict(tables.compute(verdicts, items, totals, reference=reference, draws=draws, seed=seed))
+measured = metrics.Measured(verdicts, items=items, totals=totals, reference=reference, draws=draws, seed=seed)
+made = dict(tables.compute(measured))
 for name, table in made.items():
     tables.save(table, folder, name)
     display(Markdown(f"### {name}\n\n{tables.markdown(table, table.attrs['caption'])}"))
@@ -58,9 +59,10 @@ for name, table in made.items():
 # ## Figures
 
 # %%
-for name, figure in figures.draw(verdicts, draws=draws, seed=seed):
+captions = figures.captions()
+for name, figure in figures.draw(measured):
     figures.save(figure, folder, name)
-    display(Markdown(f"### {name}\n\n{figures.CAPTIONS[name]}"), figure)
+    display(Markdown(f"### {name}\n\n{captions[name]}"), figure)
 
 # %% [markdown]
 # ## Three items worth reading
@@ -103,7 +105,7 @@ if "table2_localization" in made:
 # %%
 tables.save_numbers(made, folder / "numbers.json")
 page = folder / "report.html"
-report.build(page, run=run, frames=verdicts, tables=made, figures_folder=folder, items=rows)
+report.build(page, run=run, verdicts=verdicts, tables=made, figures_folder=folder, items=rows)
 print(*sorted(path.name for path in folder.iterdir()), sep="\n")
 
 # %% [markdown]

@@ -26,7 +26,7 @@ seed: int = 0  # of the bootstrap
 notebooks.refuse_unknown_parameters(In)
 folder = paths.figures_dir("published")
 outcomes = published.exp1_outcomes()
-verdicts = published.exp1_frame()
+measured = metrics.Measured({"detection": published.exp1_frame()}, draws=draws, seed=seed)
 outcomes.value_counts().rename("items").reset_index()
 
 # %% [markdown]
@@ -35,8 +35,8 @@ outcomes.value_counts().rename("items").reset_index()
 # through the same functions. Printed values stand below.
 
 # %%
-table1 = tables.table1_detection(verdicts, alpha=0.001, draws=draws, rng=seed)
-pairs = tables.table1_pairs(verdicts, draws=draws, rng=seed)
+table1 = tables.paper.table1_detection(measured, alpha=0.001)
+pairs = tables.paper.table1_pairs(measured)
 for name, table in {"table1_detection": table1, "table1_pairs": pairs}.items():
     tables.save(table, folder, name)
     display(Markdown(tables.markdown(table, table.attrs["caption"])))
@@ -57,10 +57,10 @@ assert f"{pairs.set_index(['judge_a', 'judge_b']).loc[('DeepSeek-V3.1', 'o4-mini
 # ## Fig. 8, rebuilt
 
 # %%
-patterns = metrics.failure_patterns(verdicts)
+patterns = metrics.failure_patterns(measured.verdicts["detection"])
 patterns.attrs = {"caption": "Exp 1: which judges miss how many of the 450 perturbed steps.", "keys": ["missed_by"]}
 tables.save(patterns, folder, "fig8_failures")
-figure = figures.fig8_failures(verdicts)
+figure = figures.overall.fig8_failures(measured)
 figures.save(figure, folder, "fig8_failures")
 display(figure)
 
@@ -75,7 +75,7 @@ assert f"{counts.loc[' + '.join(published.JUDGES), 'share']:.1%}" == "1.8%", "mi
 # Any flag of two judges or of all three. Without clean twins their false alarms cannot be known.
 
 # %%
-together = tables.ensemble_votes(verdicts, draws=draws, rng=seed)
+together = tables.supplement.ensembles(measured)
 tables.save(together, folder, "ensembles")
 display(Markdown(tables.markdown(together, together.attrs["caption"])))
 

@@ -215,7 +215,7 @@ def test_pending_items_refuse_a_difference():
 def test_the_table_and_the_figure_stand_only_where_a_judge_was_asked():
     other = FULL.assign(judge_id="never asked")
     run = {"detection": pd.concat([FULL, other]), "step_only": ALONE, "shuffled": ALONE.iloc[[0, 1, 4, 5]]}
-    made = dict(tables.compute(run, draws=20))["ablation"]
+    made = dict(tables.compute(metrics.Measured(run, draws=20)))["ablation"]
     assert made[["judge_id", "condition", "n", "unanswered"]].to_numpy().tolist() == [
         ["j", "full", 4, 0],
         ["j", "step only", 4, 1],
@@ -223,10 +223,10 @@ def test_the_table_and_the_figure_stand_only_where_a_judge_was_asked():
     ]
     assert made["detection_gain"].fillna(-9).to_list() == [-9, 0.5, 0.5]
     assert "not asked of 4 of 8 items" in made.attrs["caption"]
-    assert "ablation" not in dict(tables.compute({"detection": FULL}, draws=2))
+    assert "ablation" not in dict(tables.compute(metrics.Measured({"detection": FULL}, draws=2)))
 
-    figure = figures.ablation(run, draws=20)
+    figure = figures.causality.ablation(metrics.Measured(run, draws=20))
     heights = [[patch.get_height() for patch in axes.patches] for axes in figure.axes]
     assert heights == [[0.75, 0.25, 0.5], [0.25, 0.5, 0.5]]
-    assert "ablation" in dict(figures.draw(run, draws=2))
-    assert "ablation" not in dict(figures.draw({"detection": FULL}, draws=2))
+    assert "ablation" in dict(figures.draw(metrics.Measured(run, draws=2)))
+    assert "ablation" not in dict(figures.draw(metrics.Measured({"detection": FULL}, draws=2)))

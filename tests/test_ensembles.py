@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from c2faith.analysis import metrics, published
-from c2faith.analysis.ensembles import any_flag, ensembles, majority, mean_confidence
-from c2faith.analysis.metrics.shift import best_shift, mean_shift
+from c2faith.analysis.metrics.ensembles import any_flag, ensembles, majority, mean_confidence
+from c2faith.analysis.metrics.localization import best_shift, mean_shift
 from frames import frames
 
 pytestmark = pytest.mark.filterwarnings("error")

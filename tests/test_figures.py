@@ -1,5 +1,6 @@
 """Figures: the numbers they draw, degenerate frames, labels inside the page, the same bytes in every process."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from c2faith.analysis import figures, metrics
-from c2faith.analysis.figures.gallery import CAPTIONS
+from c2faith.analysis.figures import layout, registry, style
+from c2faith.judging import tasks
 from c2faith.records import InputError
 from frames import frames
 
@@ -59,6 +61,11 @@ def coverage(values, level=0.1, judge="a", reference=3.0):
     return made.assign(realized_rate=level, realized_chain_rate=level, n_removed=1, reference=reference)
 
 
+def of(*frames, **sampled):
+    """These frames, each of its task, ready to be measured."""
+    return metrics.Measured({frame["task"].iloc[0]: frame for frame in frames}, **{"draws": DRAWS, **sampled})
+
+
 def bars(axes):
     """(start, length) of horizontal or height of vertical bars, whichever is drawn."""
     return [(patch.get_width(), patch.get_height()) for patch in axes.patches]
@@ -73,32 +80,32 @@ def said(figure):
 
 
 def test_a_judge_keeps_its_look_whoever_else_is_drawn():
-    all_looks = figures.looks(["c", "a", "b"])
+    all_looks = style.looks(["c", "a", "b"])
     assert [look.label for look in all_looks.values()] == ["a", "b", "c"]
     frame = pd.concat([detection([0, 0, 1], judge="c"), detection([0, 1, 1], judge="a")])
-    figure = figures.fig2a_detection(frame, looks=all_looks, draws=DRAWS)
+    figure = figures.causality.fig2a_detection(of(frame), all_looks)
     drawn = {patch.get_facecolor() for patch in figure.axes[0].patches}
     expected = {to_rgba(all_looks[name].colour) for name in "ac"}
     assert drawn == expected
 
 
 def test_twelve_judges_differ_in_colour_hatch_and_marker_and_thirteen_are_refused():
-    twelve = figures.looks(f"judge-{i}" for i in range(12)).values()
+    twelve = style.looks(f"judge-{i}" for i in range(12)).values()
     for part in ("colour", "hatch", "marker"):
         assert len({getattr(look, part) for look in twelve}) == 12
     with pytest.raises(InputError, match="13 judges"):
-        figures.looks(f"judge-{i}" for i in range(13))
+        style.looks(f"judge-{i}" for i in range(13))
 
 
 def test_a_dollar_in_a_name_is_drawn_as_it_is():
-    figure = figures.fig2a_detection(detection([0, 1], judge="a$b$c"), draws=DRAWS)
+    figure = figures.causality.fig2a_detection(of(detection([0, 1], judge="a$b$c")))
     assert r"a\$b\$c" in said(figure)
 
 
 def test_fig2a_draws_the_rates_with_non_answers_as_misses():
     # Perturbed: 2 of 4 flagged, one unanswered. Clean: 1 of 4 flagged.
     frame = pd.concat([detection([0, 0, 1, np.nan]), detection([1, 1, 1, 0], kind="clean")], ignore_index=True)
-    figure = figures.fig2a_detection(frame, draws=DRAWS)
+    figure = figures.causality.fig2a_detection(of(frame))
     assert [width for width, _ in bars(figure.axes[0])] == [0.5, 0.25]
     assert "n = 4 perturbed, 4 clean items a judge" in said(figure)
     assert "unanswered: a 1" in said(figure)
@@ -107,13 +114,13 @@ def test_fig2a_draws_the_rates_with_non_answers_as_misses():
 
 def test_fig2b_draws_the_metrics_of_table_2():
     # Target 4: one exact, one off by one, one off by three, one −1: 1/4 exact, 3/4 detected, 2/3 of these within 1.
-    figure = figures.fig2b_localization(localization([4, 5, 7, -1]), draws=DRAWS)
+    figure = figures.causality.fig2b_localization(of(localization([4, 5, 7, -1])))
     assert [height for _, height in bars(figure.axes[0])] == pytest.approx([1 / 4, 3 / 4, 2 / 3, 2 / 3])
 
 
 def test_intervals_are_those_of_the_tables(three):
     table = metrics.detection(three["detection"], draws=DRAWS, rng=7).set_index("judge_id")
-    figure = figures.fig2a_detection(three["detection"], draws=DRAWS, rng=7)
+    figure = figures.causality.fig2a_detection(of(three["detection"], seed=7))
     ends = [tuple(segment[:, 0]) for segment in figure.axes[0].collections[0].get_segments()]
     assert ends == [tuple(row) for row in table[["detection_low", "detection_high"]].to_numpy()]
 
@@ -121,7 +128,7 @@ def test_intervals_are_those_of_the_tables(three):
 def test_fig3b_draws_means_of_answered_items_and_the_dashed_reference():
     levels = [coverage([4, 4, np.nan], 0.0, reference=4.0), coverage([4, 2, 3], 0.5, reference=[1.0, 2.0, np.nan])]
     frame = pd.concat(levels, ignore_index=True)
-    figure = figures.fig3b_trend(frame, draws=DRAWS)
+    figure = figures.coverage.fig3b_trend(of(frame))
     judge, reference = figure.axes[0].lines
     assert judge.get_ydata().tolist() == [4, 3]
     assert reference.get_ydata().tolist() == [4, 1.5]
@@ -132,15 +139,15 @@ def test_fig3b_draws_means_of_answered_items_and_the_dashed_reference():
 def test_fig3b_on_the_realized_share():
     frame = pd.concat([coverage([4, 4], 0.1), coverage([3, 3], 0.3)], ignore_index=True)
     frame["realized_rate"] = [0.2, 0.3, 0.4, 0.6]
-    figure = figures.fig3b_trend(frame, x="realized", draws=DRAWS)
+    figure = figures.coverage.fig3b_trend(of(frame), x="realized")
     assert figure.axes[0].get_xticks().tolist() == pytest.approx([25, 50])
     with pytest.raises(InputError, match="nominal or realized"):
-        figures.fig3b_trend(frame, x="real", draws=DRAWS)
+        figures.coverage.fig3b_trend(of(frame), x="real")
 
 
 def test_fig3a_violins_have_the_area_of_their_shares():
     # All scores 2 on the judge's side: the widest point lies at 2 and has the full half width.
-    figure = figures.fig3a_scores(coverage([2, 2, 2], reference=np.nan), draws=DRAWS)
+    figure = figures.coverage.fig3a_scores(of(coverage([2, 2, 2], reference=np.nan)))
     left, right = (path.get_paths()[0].vertices for path in figure.axes[0].collections[:2])
     assert left[:, 0].min() == pytest.approx(-0.46)
     assert left[left[:, 0].argmin(), 1] == pytest.approx(2)
@@ -150,24 +157,20 @@ def test_fig3a_violins_have_the_area_of_their_shares():
 
 def test_fig4_draws_the_five_capabilities():
     # Coverage: |3−3|, |2−3|, |1−3|, one unanswered: within 1 is 2 of 4; MAE (0 + 1 + 2) / 3 = 1, so 1 − 1/4.
-    tasks = {
-        "detection": detection([0, 0, 0, 1]),
-        "localization": localization([4, 5, -1, np.nan]),
-        "coverage": coverage([3, 2, 1, np.nan]),
-    }
-    figure = figures.fig4_radar(tasks, draws=DRAWS)
+    tasks = detection([0, 0, 0, 1]), localization([4, 5, -1, np.nan]), coverage([3, 2, 1, np.nan])
+    figure = figures.overall.fig4_radar(of(*tasks))
     assert figure.axes[0].lines[0].get_ydata().tolist() == [0.75, 0.25, 0.5, 0.5, 0.75, 0.75]
 
 
 def test_fig4_leaves_a_gap_where_a_task_is_missing():
-    figure = figures.fig4_radar({"detection": detection([0, 1])}, draws=DRAWS)
+    figure = figures.overall.fig4_radar(of(detection([0, 1])))
     assert np.isnan(figure.axes[0].lines[0].get_ydata()).sum() == 4
     assert "undefined" in said(figure)
 
 
 def test_fig5_counts_within_k_among_the_detected():
     # Errors 0, 1, 3 and 9 among four detected, one −1: 1/4, 2/4, 2/4, 3/4, 3/4, 3/4; detected 4/5.
-    figure = figures.fig5_within_k(localization([4, 5, 7, 9, -1], target=[4, 4, 4, 0, 4]), draws=DRAWS)
+    figure = figures.causality.fig5_within_k(of(localization([4, 5, 7, 9, -1], target=[4, 4, 4, 0, 4])))
     line = figure.axes[0].lines[0].get_ydata()
     assert line[:6].tolist() == [0.25, 0.5, 0.5, 0.75, 0.75, 0.75]
     assert np.isnan(line[6])
@@ -176,7 +179,7 @@ def test_fig5_counts_within_k_among_the_detected():
 
 def test_fig6_gathers_far_errors_and_prints_the_mean():
     # Errors −8, 0, +1, +1: the first falls into the bar "≤ −6". Mean −1.5.
-    figure = figures.fig6_signed_error(localization([1, 4, 5, 5, -1], target=[9, 4, 4, 4, 4]), draws=DRAWS)
+    figure = figures.causality.fig6_signed_error(of(localization([1, 4, 5, 5, -1], target=[9, 4, 4, 4, 4])))
     heights = [height for _, height in bars(figure.axes[0])]
     assert heights == [0.25, 0, 0, 0, 0, 0, 0.25, 0.5, 0, 0, 0, 0, 0]
     assert "−1.50" in said(figure)
@@ -185,14 +188,14 @@ def test_fig6_gathers_far_errors_and_prints_the_mean():
 def test_fig7_bins_positions_equally_and_prints_their_counts():
     # Positions 0.2, 0.3 … 0.7: bins of width 0.1, the last holding 0.6 and 0.7.
     frame = detection([0, 1, 0, 0, 1, 0], target=[2, 3, 4, 5, 6, 7])
-    figure = figures.fig7_position(frame, draws=DRAWS)
+    figure = figures.causality.fig7_position(of(frame))
     assert figure.axes[0].lines[0].get_ydata().tolist() == [1, 0, 1, 1, 0.5]
     assert "(2)" in figure.axes[0].get_xticklabels()[-1].get_text()
 
 
 def test_fig8_names_the_patterns_of_few_judges():
     frame = pd.concat([detection([0, 0, 1, 1]), detection([0, 0, 1, 0], judge="b")], ignore_index=True)
-    figure = figures.fig8_failures(frame)
+    figure = figures.overall.fig8_failures(of(frame))
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert dict(zip(labels, (width for width, _ in bars(figure.axes[0])), strict=True)) == {
         "caught by all": 2,
@@ -203,7 +206,7 @@ def test_fig8_names_the_patterns_of_few_judges():
 
 def test_fig8_is_an_upset_plot_from_four_judges_on_and_loses_no_item():
     frame = frames(n_chains=60, judges=12)["detection"]
-    bars_axes, matrix = figures.fig8_failures(frame).axes
+    bars_axes, matrix = figures.overall.fig8_failures(of(frame)).axes
     assert sum(height for _, height in bars(bars_axes)) == 60
     missed = (frame[frame["kind"] == "perturbed"].set_index("judge_id")["value"] != 0).groupby("judge_id").sum()
     assert f"judge-3 ({missed['judge-3']})" in [label.get_text() for label in matrix.get_yticklabels()]
@@ -211,13 +214,13 @@ def test_fig8_is_an_upset_plot_from_four_judges_on_and_loses_no_item():
 
 def test_fig8_leaves_out_items_that_not_all_were_asked():
     frame = pd.concat([detection([0, 0, 1]), detection([0, 0], judge="b")], ignore_index=True)
-    assert "n = 2 perturbed steps put to every judge of 3" in said(figures.fig8_failures(frame))
+    assert "n = 2 perturbed steps put to every judge of 3" in said(figures.overall.fig8_failures(of(frame)))
 
 
 def test_false_alarms_puts_judges_into_the_plane_with_their_roc():
     frame = pd.concat([detection([0, 0, 1, 1]), detection([1, 1, 1, 0], kind="clean")], ignore_index=True)
     frame["confidence"] = [0.9, 0.8, 0.4, 0.3, 0.1, 0.2, 0.4, 0.7]
-    figure = figures.false_alarm_plane(frame, draws=DRAWS)
+    figure = figures.causality.false_alarm_plane(of(frame))
     _, roc, point = figure.axes[0].lines
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (0.25, 0.5)
     # Falling thresholds .9 .8 .7 .4 .3 .2 .1; at .4 one of each kind passes at once.
@@ -228,17 +231,17 @@ def test_false_alarms_puts_judges_into_the_plane_with_their_roc():
 def test_calibration_says_who_gives_no_confidence(three):
     frame = three["detection"].copy()
     frame.loc[frame["judge_id"] == "judge-1", "confidence"] = np.nan
-    figure = figures.calibration(frame, draws=DRAWS)
+    figure = figures.overall.calibration(of(frame))
     assert [axes.get_title() for axes in figure.axes] == ["judge-0", "judge-2"]
     assert "no confidence: judge-1" in said(figure)
-    assert "No judge gives" in said(figures.calibration(frame.assign(confidence=np.nan), draws=DRAWS))
+    assert "No judge gives" in said(figures.overall.calibration(of(frame.assign(confidence=np.nan))))
 
 
 def test_pending_items_are_refused(three):
     frame = three["detection"].copy()
     frame.loc[0, ["status", "value"]] = ["api_error", np.nan]
     with pytest.raises(InputError, match="pending"):
-        figures.fig2a_detection(frame, draws=DRAWS)
+        figures.causality.fig2a_detection(of(frame))
 
 
 def degenerate(case, made):
@@ -262,11 +265,11 @@ def degenerate(case, made):
 def test_degenerate_frames_still_give_every_figure(case, three):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = dict(figures.draw(degenerate(case, three), draws=DRAWS))
+        made = dict(figures.draw(metrics.Measured(degenerate(case, three), draws=DRAWS)))
         if case in ("all unanswered", "constant"):
             for figure in made.values():
                 figure.draw_without_rendering()
-    assert list(made) == list(CAPTIONS)
+    assert list(made) == list(figures.captions())
     assert all(texts(figure) for figure in made.values())
     if case == "no clean twins":
         assert "false alarms unknown" in said(made["fig2a_detection"])
@@ -275,26 +278,90 @@ def test_degenerate_frames_still_give_every_figure(case, three):
 
 
 def test_a_missing_task_leaves_its_figures_out(three):
-    names = [name for name, _ in figures.draw({"detection": three["detection"]}, draws=DRAWS)]
+    names = [name for name, _ in figures.draw(of(three["detection"]))]
     assert names == [
         "fig2a_detection", "fig4_radar", "fig7_position", "fig8_failures", "false_alarm_plane",
         "calibration_detection",
     ]  # fmt: skip
 
 
+@pytest.fixture
+def sixth(monkeypatch):
+    """A task that no figure is about, whose metric is a share of its own."""
+
+    def share(frame, draws, rng):
+        means = frame.groupby("judge_id", as_index=False)["value"].mean()
+        return means.rename(columns={"value": "share_needed"}).assign(share_needed_low=0.1, share_needed_high=0.9)
+
+    row = dataclasses.replace(tasks.TASKS["detection"], name="necessity", title="Necessity", metric="needed")
+    monkeypatch.setitem(tasks.TASKS, "necessity", dataclasses.replace(row, headline="share_needed"))
+    monkeypatch.setitem(metrics.METRICS, "needed", share)
+
+
+def test_a_further_task_has_a_figure_of_its_headline(sixth, three):
+    assert figures.captions()["necessity"] == "Necessity: share needed."
+    frame = detection([1, 1, 0, 1]).assign(task="necessity")
+    made = dict(figures.draw(of(three["detection"], frame)))
+    assert list(made)[-1] == "necessity"
+    dot = made["necessity"].axes[0].lines[0]
+    assert dot.get_xdata()[0] == 0.75
+    assert made["necessity"].axes[0].collections[0].get_segments()[0][:, 0].tolist() == [0.1, 0.9]
+    assert "share needed" in said(made["necessity"]) and "n = 4 perturbed items a judge" in said(made["necessity"])
+
+
+def test_of_thirteen_judges_and_more_the_best_twelve_are_drawn_and_the_note_says_so(sixth):
+    many = frames(n_chains=12, judges=15)
+    own = many["detection"].assign(task="necessity")
+    ablated = many["detection"].assign(task="step_only")
+    run = of(many["detection"], many["localization"], many["coverage"], ablated, own)
+    made = dict(figures.draw(run))
+    assert list(made) == [*figures.captions()]
+    words = {"fig2b_localization": "localization: exact", "fig3a_scores": "coverage: order accuracy"}
+    words |= {"fig2a_detection": "detection: balanced accuracy", "necessity": "necessity: share needed"}
+    for name, figure in made.items():
+        assert "the best 12 of 15 judges by " + words.get(name, "") in said(figure)
+    worth = run.of("detection", "detection").set_index("judge_id")["balanced_accuracy"]
+    best = worth.sort_index().sort_values(ascending=False, kind="stable").index[:12]
+    ticks = [label.get_text() for label in made["fig2a_detection"].axes[0].get_yticklabels()]
+    assert ticks == sorted(best)
+
+
+def test_a_figure_is_added_in_one_place(monkeypatch, three):
+    monkeypatch.setattr(registry, "FIGURES", known := dict(registry.FIGURES))
+    monkeypatch.setattr(figures, "FIGURES", known)
+
+    @registry.figure("Items a judge.", "coverage")
+    def fig9_counts(measured, looks):
+        frame, looks = registry.shown(measured, "coverage", looks)
+        picture, axes = layout.canvas(3, 2)
+        axes.bar(list(looks), frame["judge_id"].value_counts()[list(looks)])
+        return picture
+
+    names = list(figures.captions())
+    assert names.index("fig9_counts") == names.index("fig8_failures") + 1
+    assert "fig9_counts" in dict(figures.draw(of(three["coverage"])))
+    assert "fig9_counts" not in dict(figures.draw(of(three["detection"])))
+
+
+def test_each_metric_is_computed_once(monkeypatch, three):
+    asked = []
+
+    def counting(name, metric):
+        return lambda frame, **options: asked.append((name, frame["task"].iloc[0])) or metric(frame, **options)
+
+    for name, metric in list(metrics.METRICS.items()):
+        monkeypatch.setitem(metrics.METRICS, name, counting(name, metric))
+    list(figures.draw(of(*(three[task] for task in ("detection", "localization", "coverage")))))
+    assert len(asked) == len(set(asked)) > 0
+
+
 @pytest.mark.parametrize("judges", [2, 12])
 def test_nothing_is_cut_off_at_the_edge_of_the_page(judges):
     made = frames(n_chains=8, judges=judges)
     names = {f"judge-{i}": f"provider/a-model-with-a-long-name-{i:02d}" for i in range(judges)}
-    tasks = {task: made[task].replace({"judge_id": names}) for task in ("detection", "localization", "coverage")}
-    drawn_pages = (
-        figures.fig2a_detection(tasks["detection"], draws=DRAWS),
-        figures.fig2b_localization(tasks["localization"], draws=DRAWS),
-        figures.fig4_radar(tasks, draws=DRAWS),
-        figures.fig7_position(tasks["detection"], draws=DRAWS),
-        figures.fig8_failures(tasks["detection"]),
-    )
-    for figure in drawn_pages:
+    run = of(*(made[task].replace({"judge_id": names}) for task in ("detection", "localization", "coverage")))
+    drawn_pages = ("fig2a_detection", "fig2b_localization", "fig4_radar", "fig7_position", "fig8_failures")
+    for figure in (registry.FIGURES[name].draw(run) for name in drawn_pages):
         figure.draw_without_rendering()
         drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         slack = 0.02
@@ -312,7 +379,7 @@ test_figures.draw_localization(Path(sys.argv[1]))
 
 
 def draw_localization(folder):
-    figure = figures.fig2b_localization(frames(n_chains=8, judges=4)["localization"], draws=20)
+    figure = figures.causality.fig2b_localization(of(frames(n_chains=8, judges=4)["localization"], draws=20))
     return [path.read_bytes() for path in figures.save(figure, folder, "same")]
 
 
@@ -328,7 +395,7 @@ def test_the_same_figure_is_the_same_bytes_in_another_process(tmp_path):
 
 
 def test_a_notebook_shows_the_saved_picture(tmp_path):
-    figure = figures.fig2a_detection(detection([0, 1]), draws=DRAWS)
+    figure = figures.causality.fig2a_detection(of(detection([0, 1])))
     shown, size = figure._repr_png_()
     _, png = figures.save(figure, tmp_path, "same")
     assert shown == png.read_bytes()
@@ -339,5 +406,5 @@ def test_drawing_leaves_matplotlib_settings_alone(three):
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
-    assert isinstance(figures.fig8_failures(three["detection"]), Figure)
+    assert isinstance(figures.overall.fig8_failures(of(three["detection"])), Figure)
     assert dict(mpl.rcParams) == before

@@ -66,6 +66,14 @@ def test_constant_scores_have_no_correlation():
     assert (row.bias, row.mae, row.inflation, row.sd) == (1.5, 1.5, 1, 0)
 
 
+def test_kappa_of_constants():
+    """κ is 1 for equal scores, 0 for two constants apart (no agreement beyond chance), NaN for two equal ones."""
+    for value, reference, kappa in (([0, 3, 4], [0, 3, 4], 1), ([4, 4], [3, 3], 0), ([4, 4], [4, 4], NAN)):
+        assert only(metrics.coverage(level(value, reference), draws=DRAWS)).kappa == pytest.approx(
+            kappa, nan_ok=True
+        )
+
+
 def test_coverage_without_a_reference_or_an_answer():
     row = only(metrics.coverage(level([4, 3], [NAN, NAN]), draws=DRAWS))
     assert row["mean"] == 3.5

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from c2faith.analysis import tables
-from c2faith.analysis.tables.columns import MISSING
+from c2faith.analysis.metrics import Measured
+from c2faith.analysis.tables.spec import MISSING
 from c2faith.records import InputError
 from frames import frames
 
@@ -20,7 +21,7 @@ DRAWS = 100
 def computed(n_chains, judges):
     made = frames(n_chains, judges, seed=1)
     items = made.pop("items")
-    return dict(tables.compute(made, items, draws=DRAWS))
+    return dict(tables.compute(Measured(made, items=items, draws=DRAWS)))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The report: formulas, outcomes, one safe and stable page, and a browser that clicks through it."""
 
 import base64
+import dataclasses
 import json
 import os
 import re
@@ -14,11 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2faith.analysis import figures, report, tables
-from c2faith.analysis.report.explorer import payload
+from c2faith.analysis import figures, metrics, report, tables
+from c2faith.analysis.report.explorer import grade, payload
 from c2faith.analysis.report.mathml import UnreadableError, formulas, mathml
-from c2faith.analysis.report.outcomes import outcome
 from c2faith.dataset import Dataset
+from c2faith.judging import tasks
 from c2faith.records import CausalityItem, Chain, CoverageItem, NaturalItem
 from frames import frames
 
@@ -61,7 +62,7 @@ def run():
 def build(out_path, verdicts, items, made=None):
     folder = out_path.parent
     return report.build(
-        out_path, run="test", frames=verdicts, tables=made or {}, figures_folder=folder, items=items
+        out_path, run="test", verdicts=verdicts, tables=made or {}, figures_folder=folder, items=items
     )
 
 
@@ -95,7 +96,7 @@ def test_formulas_are_found_between_their_delimiters_and_money_is_none():
     assert sorted(formulas([text])) == [r"\begin{align*}e\end{align*}", "a", "b", "c", "d"]
 
 
-# ---- outcomes ----
+# ---- grades ----
 
 
 @pytest.mark.parametrize(
@@ -119,9 +120,9 @@ def test_formulas_are_found_between_their_delimiters_and_money_is_none():
         ("coverage", np.nan, np.nan, "no answer"),
     ],
 )
-def test_outcomes(task, value, label, expected):
+def test_grades(task, value, label, expected):
     names = {"detection": "truth", "localization": "target", "coverage": "reference"}
-    assert outcome({"task": task, "value": value, names[task]: label}) == expected
+    assert grade({"task": task, "value": value, names[task]: label}) == expected
 
 
 # ---- the explorer's content ----
@@ -159,6 +160,38 @@ def test_a_judge_that_was_not_asked_has_no_verdict(run):
     assert all(entry["verdicts"][1] is None and entry["verdicts"][0] for entry in entries)
 
 
+@pytest.fixture
+def further(run, monkeypatch):
+    """The run with a sixth task: one score a chain, compared with a column of its own."""
+    verdicts, items = run
+
+    def planned(dataset):
+        return [item for item in tasks.items(dataset, "detection") if item.kind == "perturbed"]
+
+    row = {"name": "necessity", "metric": "needed", "headline": "share", "items": planned, "truth": "needed"}
+    monkeypatch.setitem(tasks.TASKS, "necessity", dataclasses.replace(tasks.TASKS["coverage"], **row))
+    frame = verdicts["detection"].query("kind == 'perturbed'").assign(task="necessity", value=3.0, needed=2.0)
+    return verdicts | {"necessity": frame}, items
+
+
+def test_a_further_task_is_explored_and_counted_like_the_others(further, run, tmp_path):
+    added = [item for item in payload(*further)["items"] if item["task"] == "necessity"]
+    assert len(added) == len(run[1].causality)
+    assert {verdict[1] for item in added for verdict in item["verdicts"]} == {"too high"}
+    page = build(tmp_path / "report.html", *further).read_text("utf-8")
+    assert "<th>coverage</th><th>necessity</th>" in page
+    assert page.count("<td>12 of 12</td>") >= 3
+    assert "answers ${value}" in page and "{%" not in page
+
+
+def test_of_more_judges_than_colours_some_share_one(run):
+    verdicts, items = run
+    first = verdicts["detection"].query("judge_id == 'judge-0'")
+    many = pd.concat([first.assign(judge_id=f"judge-{number}") for number in range(14)])
+    colours = [judge["colour"] for judge in payload({"detection": many}, items)["judges"]]
+    assert len(colours) == 14 and len(set(colours)) == 12
+
+
 # ---- the page ----
 
 
@@ -169,6 +202,8 @@ def test_the_page_needs_nothing_from_outside_and_runs_one_script(run, tmp_path):
     assert len(re.findall(r"<script", page)) == 2
     assert len(re.findall(r"</script", page)) == 2
     assert "default-src &#39;none&#39;" in page
+    assert (Path(report.__file__).parent / "page.css").read_text("utf-8") in page
+    assert "answers ${value}" not in page and "{%" not in page
 
 
 def test_the_items_are_packed_into_the_page_and_come_out_as_they_went_in(run, tmp_path):
@@ -241,8 +276,8 @@ def page(browser, run, tmp_path_factory):
 
     verdicts, items = run
     folder = tmp_path_factory.mktemp("report")
-    figures.save(figures.fig8_failures(verdicts["detection"]), folder, "fig8_failures")
-    made = {"table1_detection": tables.table1_detection(verdicts["detection"], draws=20)}
+    figures.save(figures.overall.fig8_failures(metrics.Measured(verdicts)), folder, "fig8_failures")
+    made = {"table1_detection": tables.paper.table1_detection(metrics.Measured(verdicts, draws=20))}
     browser.get(build(folder / "report.html", verdicts, items, made).as_uri())
     WebDriverWait(browser, 20).until(lambda page: " of " in page.find_element("css selector", "#found").text)
     return browser

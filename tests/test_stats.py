@@ -1,23 +1,25 @@
-"""Intervals, paired tests, corrections and agreement, against worked values and outside references."""
+"""Intervals, paired tests, corrections and correlation, against worked values and outside references."""
 
 import warnings
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from sklearn.metrics import cohen_kappa_score, matthews_corrcoef, roc_auc_score
+from sklearn.metrics import matthews_corrcoef, roc_auc_score
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from c2faith.analysis.resampling import Resamples, auroc, estimate, harmonic_mean, matthews, rank_correlation, ratio
+from c2faith.analysis.resampling import Resamples, estimate, means, ratio
 from c2faith.analysis.stats import (
-    agreement,
+    auroc,
     bonferroni,
     bootstrap_ci,
+    harmonic_mean,
     holm,
+    matthews,
     mcnemar,
-    spearman,
+    rank_correlation,
     spearman_p,
     stars,
     wilson,
@@ -29,6 +31,10 @@ pytestmark = pytest.mark.filterwarnings("error")
 @pytest.fixture
 def random():
     return np.random.default_rng(7)
+
+
+def spearman(x, y):
+    return rank_correlation(np.ones((len(x), 1)), np.array(x), np.array(y))[0]
 
 
 def weights(resamples, chains):
@@ -71,6 +77,20 @@ def test_totals_and_masses_equal_sums_over_repeated_records(random):
     assert resamples.totals(chains, {"x": values})["x"] == pytest.approx(values @ times)
     expected = np.array([times[cells == cell].sum(axis=0) for cell in range(4)])
     assert resamples.masses(chains, cells, 4) == pytest.approx(expected)
+
+
+def test_means_are_ratios_of_sums_in_every_draw(random):
+    """Outside of its mask an amount may be anything; the counts say what each mean is over."""
+    chains, values, among = random.integers(0, 8, 25), random.normal(size=25), random.random(25) < 0.5
+    resamples = Resamples.draw(chains, draws=20)
+    times = weights(resamples, chains)
+    found = means(resamples, chains, {"all": values, "some": (np.where(among, values, np.nan), among)})
+    assert found["all"].columns == pytest.approx(values @ times / times.sum(axis=0))
+    assert found["some"].columns == pytest.approx((values * among) @ times / (among @ times))
+    assert (found["all"].n, found["some"].n) == (25, among.sum())
+    nothing = means(resamples, chains, {"none": (values, np.zeros(25, dtype=bool))})["none"]
+    assert np.isnan(nothing.columns).all()
+    assert nothing.n == 0
 
 
 # Bootstrap intervals
@@ -191,7 +211,7 @@ def test_an_undefined_p_is_no_test(correction):
     assert len(correction([])) == 0
 
 
-# Correlation and agreement
+# Correlation and separation
 
 
 @pytest.mark.parametrize("levels", [2, 5, 1000])
@@ -221,18 +241,6 @@ def test_resampled_correlations_equal_scipy_on_the_repeated_records(random):
 
 def test_stars_are_the_papers():
     assert [stars(p) for p in (0.0009, 0.001, 0.009, 0.01, np.nan)] == ["***", "**", "**", "", ""]
-
-
-def test_kappa_agrees_with_scikit_learn(random):
-    x, y = random.integers(0, 5, 60), random.integers(0, 5, 60)
-    assert agreement(x, y) == pytest.approx(cohen_kappa_score(x, y, weights="quadratic"))
-    assert agreement(x, x) == 1
-
-
-def test_kappa_of_two_equal_constants_is_nan():
-    assert np.isnan(agreement([4, 4], [4, 4]))
-    assert np.isnan(agreement([], []))
-    assert agreement([4, 4], [3, 3]) == 0  # both constant and apart: no agreement beyond chance
 
 
 def test_auroc_agrees_with_scikit_learn_on_ties(random):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from c2faith.analysis.surface import giveaway, pieces, suspicion
+from c2faith.analysis.words import giveaway, pieces, suspicion
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -1,10 +1,17 @@
 """Tables: what they hold, how they are written, and that no number of judges or items breaks them."""
 
+import dataclasses
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from c2faith.analysis import metrics, published, tables
+from c2faith.analysis.metrics import Measured
+from c2faith.analysis.resampling import by_judge, checked, estimates, means
+from c2faith.analysis.tables import paper, supplement
+from c2faith.judging.tasks import TASKS
 from c2faith.records import InputError
 from frames import frames
 
@@ -15,7 +22,11 @@ DRAWS = 100
 def computed(n_chains, judges, draws=DRAWS):
     made = frames(n_chains, judges, seed=1)
     items = made.pop("items")
-    return dict(tables.compute(made, items, draws=draws))
+    return dict(tables.compute(Measured(made, items=items, draws=draws)))
+
+
+def detected(frame, draws=2):
+    return Measured({"detection": frame}, draws=draws)
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +58,76 @@ def test_any_number_of_judges_and_chains_makes_all_tables(n_chains, judges, tmp_
             assert path.stat().st_size
 
 
+@pytest.mark.parametrize("judges", [13, 28])
+def test_more_judges_than_colours_or_letters_make_all_tables(judges, made, tmp_path):
+    some = frames(6, judges, seed=1)
+    if judges > 13:  # pairs and triples of 28 are another matter
+        some = {"detection": some["detection"].query("truth == 0")}
+        assert len(paper.table1_detection(Measured(some, draws=2))) == 28 + 3
+    else:
+        for name, table in tables.compute(Measured(some, items=some.pop("items"), draws=5)):
+            assert tables.save(table, tmp_path, name)
+
+
+def test_nothing_is_measured_twice(made, monkeypatch):
+    asked = []
+
+    def counted(name, metric):
+        return functools.wraps(metric)(lambda *args, **keywords: asked.append(name) or metric(*args, **keywords))
+
+    for name, metric in metrics.METRICS.items():
+        monkeypatch.setitem(metrics.METRICS, name, counted(name, metric))
+    run = Measured({task: made[task] for task in ("detection", "localization", "coverage")}, draws=5)
+    for _ in range(2):
+        dict(tables.compute(run))
+    once = ["detection", "pairs", "ensembles", "coverage", "coverage_trend", "early_bias_correction"]
+    assert {name: asked.count(name) for name in set(asked)} == dict.fromkeys(once, 1) | {
+        "localization": 2,  # injected and natural errors
+        "calibration": 2,  # of detection and of localization
+    }
+
+
+def test_what_was_measured_is_the_callers_own(made):
+    run = Measured({"detection": made["detection"]}, draws=2)
+    mine = run.of("detection", "detection")
+    mine["n"] = 0
+    assert (run.of("detection", "detection")["n"] == 40).all()
+
+
+def test_a_further_task_gets_a_table_of_its_metric(made, monkeypatch):
+    """A row in the tasks and a metric by name are all that a sixth task needs."""
+
+    def mean_score(frame, *, draws, rng):
+        return by_judge(checked(frame, "guess", "truth"), score, draws=draws, rng=rng)
+
+    def score(rows, resamples):
+        return {"n": len(rows), **estimates(means(resamples, rows["chain_id"], {"score": rows["value"] == 1}))}
+
+    monkeypatch.setitem(metrics.METRICS, "mean_score", mean_score)
+    row = dataclasses.replace(
+        TASKS["detection"], name="guess", title="Guessing", metric="mean_score", headline="score", default=False
+    )
+    monkeypatch.setitem(TASKS, "guess", row)
+    totals = pd.DataFrame([{"judge_id": "judge-0", "task": "guess", "calls": 80}])
+    found = dict(
+        tables.compute(Measured({"guess": made["detection"].assign(task="guess")}, totals=totals, draws=9))
+    )
+    assert list(found["guess"].columns) == ["judge_id", "n", "score", "score_low", "score_high"]
+    assert found["guess"].attrs["caption"].startswith("Guessing")
+    assert found["costs"]["worth"].to_list() == [found["guess"]["score"].iloc[0]]
+
+
 def test_a_single_task_makes_its_tables(made):
-    names = [name for name, _ in tables.compute({"coverage": made["coverage"]}, draws=2)]
+    names = [name for name, _ in tables.compute(Measured({"coverage": made["coverage"]}, draws=2))]
     assert names == ["table3_coverage", "table3_trend", "table4_capability"]
 
 
 def test_pending_items_refuse_every_table(made):
     frame = made["detection"].copy()
     frame.loc[frame.index[0], ["status", "value"]] = ["api_error", np.nan]
-    for make in (tables.table1_detection, tables.table1_pairs, tables.false_alarms, tables.ensemble_votes):
+    for make in (paper.table1_detection, paper.table1_pairs, supplement.false_alarms, supplement.ensembles):
         with pytest.raises(InputError, match="pending \\(1 of judge-0\\)"):
-            make(frame, draws=2)
+            make(detected(frame))
 
 
 def test_published_rows_stand_under_ours_and_are_marked(run):
@@ -84,7 +154,7 @@ def test_every_table_says_how_many_and_how_many_unanswered(run, made):
 
 
 def test_table1_reproduces_the_paper():
-    table = tables.table1_detection(published.exp1_frame(), alpha=0.001, draws=2000)
+    table = paper.table1_detection(detected(published.exp1_frame(), draws=2000), alpha=0.001)
     ours, printed = (table.query("origin == @o").set_index("judge_id") for o in ("run", "published"))
     for judge in published.JUDGES:
         assert f"{ours.loc[judge, 'detection']:.3f}" == f"{printed.loc[judge, 'detection']:.3f}"
@@ -95,7 +165,7 @@ def test_table1_reproduces_the_paper():
 
 def test_pairs_of_the_paper():
     """Discordant counts from Fig. 8: GPT-4.1 against DeepSeek 8 + 1 and 40 + 23 …"""
-    pairs = tables.table1_pairs(published.exp1_frame(), draws=50).set_index(["judge_a", "judge_b"])
+    pairs = paper.table1_pairs(detected(published.exp1_frame())).set_index(["judge_a", "judge_b"])
     assert pairs.loc[("GPT-4.1", "DeepSeek-V3.1"), ["only_a", "only_b"]].to_list() == [9, 63]
     assert pairs.loc[("DeepSeek-V3.1", "o4-mini"), ["only_a", "only_b"]].to_list() == [27, 15]
     assert f"{pairs.loc[('DeepSeek-V3.1', 'o4-mini'), 'p']:.3f}" == "0.090"
@@ -104,14 +174,14 @@ def test_pairs_of_the_paper():
 
 def test_one_judge_has_no_marks_and_no_pairs(made):
     frame = made["detection"].query("judge_id == 'judge-0'")
-    assert tables.table1_detection(frame, draws=2)["better_than"].iloc[0] == ""
-    assert tables.table1_pairs(frame, draws=2).empty
+    assert paper.table1_detection(detected(frame))["better_than"].iloc[0] == ""
+    assert paper.table1_pairs(detected(frame)).empty
 
 
 def test_judges_are_compared_on_the_items_that_both_were_asked(made):
     frame = made["detection"]
     few = frame[(frame["judge_id"] != "judge-1") | (frame["chain_id"] < "chain-0010")]
-    pairs = tables.table1_pairs(few, draws=2).set_index(["judge_a", "judge_b"])["n"]
+    pairs = paper.table1_pairs(detected(few)).set_index(["judge_a", "judge_b"])["n"]
     assert pairs.to_list() == [10, 40, 10]
 
 
@@ -128,9 +198,7 @@ def test_table4_ranks_by_the_mean_rank_of_its_rows(run):
 
 def test_a_judge_without_a_task_has_no_rank(made):
     some = made["localization"].query("judge_id != 'judge-1'")
-    table = tables.table4_capability(
-        {"detection": made["detection"], "localization": some, "coverage": made["coverage"]}
-    )
+    table = paper.table4_capability(Measured(made | {"localization": some}, draws=2))
     ranks = table.set_index("task").loc["Overall rank (paper's rows)", ["judge-0", "judge-1", "judge-2"]]
     assert ranks.isna().to_list() == [False, True, False]
 
@@ -138,7 +206,7 @@ def test_a_judge_without_a_task_has_no_rank(made):
 def test_an_undefined_correlation_ranks_last(made):
     frame = made["coverage"].copy()
     frame.loc[frame["judge_id"] == "judge-0", "value"] = 4.0
-    table = tables.table4_capability(made | {"coverage": frame}).set_index("task")
+    table = paper.table4_capability(Measured(made | {"coverage": frame}, draws=2)).set_index("task")
     others = table.loc["Cov. ρ @70%", ["judge-1", "judge-2"]]
     assert np.isnan(table.loc["Cov. ρ @70%", "judge-0"])
     assert others.notna().all()
@@ -166,7 +234,7 @@ def test_false_alarms_turn_the_ranking_over():
                 }
             )
         )
-    table = tables.false_alarms(pd.concat(parts), draws=DRAWS).set_index("judge_id")
+    table = supplement.false_alarms(detected(pd.concat(parts), DRAWS)).set_index("judge_id")
     assert table["rank_detection"].to_list() == [1, 2]
     assert table["rank_balanced"].to_list() == [2, 1]
 
@@ -179,12 +247,12 @@ def test_natural_and_injected_errors_stand_side_by_side(run, made):
 
 def test_conditions_of_an_ablation_are_compared(made):
     run = {"detection": made["detection"], "step_only": made["detection"]}
-    table = tables.ablation(run, draws=2)
+    table = supplement.ablation(Measured(run, draws=2))
     assert table["condition"].value_counts().to_dict() == {"full": 3, "step only": 3}
 
 
 def test_costs_stand_beside_what_they_bought(made):
     totals = pd.DataFrame([{"judge_id": "judge-0", "task": "detection", "calls": 80, "dollars": 0.25}])
-    table = tables.costs(totals, made)
+    table = supplement.costs(Measured({"detection": made["detection"]}, totals=totals, draws=2))
     expected = metrics.detection(made["detection"], draws=2)["balanced_accuracy"].iloc[0]
     assert table["worth"].to_list() == [expected]

@@ -9,7 +9,8 @@ import pytest
 
 from c2faith import paths
 from c2faith.analysis import tables
-from c2faith.analysis.tables.typesetting import escape
+from c2faith.analysis.metrics import Measured
+from c2faith.analysis.tables.rendering import escape
 from frames import frames
 
 NASTY = r"a%b&c_d#e~f^g\h$i{j}k|l--m`n'o\"p<q>r?"
@@ -19,7 +20,7 @@ PREAMBLE = r"\documentclass{article}\usepackage{booktabs}\usepackage{graphicx}\b
 def computed(n_chains, judges):
     made = frames(n_chains, judges, seed=1)
     items = made.pop("items")
-    return dict(tables.compute(made, items, draws=10))
+    return dict(tables.compute(Measured(made, items=items, draws=10)))
 
 
 def nasty():

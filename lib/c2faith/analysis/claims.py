@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats as scipy_stats
 
 from c2faith.analysis import published
-from c2faith.analysis.audit import CONSISTENT, INCONSISTENT, UNDETERMINED, Line, possible_counts
+from c2faith.analysis.audit import Line, average_of_table5, possible_counts, written
 from c2faith.analysis.published import JUDGES, N_CHAINS
 from c2faith.analysis.stats import bootstrap_ci, mcnemar, wilson
 
@@ -25,9 +25,25 @@ FARTHEST = 26
 
 
 def claims() -> pd.DataFrame:
-    """Every claim with what can be computed of it, in the columns of `published_audit.audit`."""
-    parts = (_detection, _localization, _early_bias, _coverage, _failures, _edit_types, _rank)
-    return pd.DataFrame([line for part in parts for line in part()], columns=list(Line._fields))
+    """Every claim with what can be computed of it, in the columns of `audit.audit`."""
+    inverts = (
+        "the ranking inverts between detection and localization",
+        "DeepSeek leads Exp 1, o4-mini Exp 2",
+        "o4-mini leads Exp 2 however items pair; Exp 1 does not tell DeepSeek from o4-mini (p = 0.090)",
+        None,
+    )
+    parts = [
+        ("Exp 1", _detection()),
+        ("Exp 2", _localization()),
+        ("Exp 1 and 2", [inverts]),
+        ("Exp 2", _early_bias()),
+        ("Coverage", _coverage()),
+        ("Discussion", _range_of_rho()),
+        ("Section 5.5.2", _failures()),
+        ("Table 6", _edit_types()),
+        ("Table 4", _rank()),
+    ]
+    return pd.concat([written({part: lines}) for part, lines in parts], ignore_index=True)
 
 
 def mcnemar_range(first: int, second: int, n: int) -> tuple[float, float]:
@@ -43,19 +59,22 @@ def mcnemar_range(first: int, second: int, n: int) -> tuple[float, float]:
     return float(p.min()), float(p.max())
 
 
+def _if(survives: bool) -> bool | None:
+    """A claim that the numbers cannot refute: consistent, or undetermined."""
+    return True if survives else None
+
+
 def _detection() -> Iterator[Line]:
     caught = published.exp1_outcomes()
     for judge, other in ((DEEPSEEK, GPT), (O4, GPT), (DEEPSEEK, O4)):
         test = mcnemar(caught[judge], caught[other])
         gap = bootstrap_ci(caught[judge].astype(float) - caught[other])
-        significant = min(1, PAIRS * test.p) < 0.05
-        yield Line(
-            "Exp 1",
+        points = f"{100 * gap.value:+.1f} points [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+        yield (
             f"{judge} detects more than {other}",
             "p = 0.090 (ns), yet ranked first" if other == O4 else "p < 0.001",
-            f"p = {test.p:.2g}, exact {test.p_exact:.2g}; {100 * gap.value:+.1f} points "
-            f"[{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]",
-            CONSISTENT if significant else UNDETERMINED,
+            f"p = {test.p:.2g}, exact {test.p_exact:.2g}; {points}",
+            _if(min(1, PAIRS * test.p) < 0.05),
             "no clean twins were judged: a judge that flags everything would lead",
         )
 
@@ -66,45 +85,31 @@ def _localization() -> Iterator[Line]:
         counts = {judge: possible_counts(table.loc[judge, column], N_CHAINS)[0] for judge in JUDGES}
         for judge, other in ((O4, GPT), (O4, DEEPSEEK), (GPT, DEEPSEEK)):
             low, high = mcnemar_range(counts[judge], counts[other], N_CHAINS)
-            yield Line(
-                "Exp 2",
+            yield (
                 f"{judge} above {other} in {label}",
                 f"{100 * table.loc[judge, column]:.1f}% against {100 * table.loc[other, column]:.1f}%",
                 f"McNemar's p between {low:.2g} and {high:.2g}, as the items pair",
-                CONSISTENT if high * PAIRS < 0.05 else UNDETERMINED,
+                _if(high * PAIRS < 0.05),
                 "Bonferroni over three pairs",
             )
-    yield Line(
-        "Exp 1 and 2",
-        "the ranking inverts between detection and localization",
-        "DeepSeek leads Exp 1, o4-mini Exp 2",
-        "o4-mini leads Exp 2 however items pair; Exp 1 does not tell DeepSeek from o4-mini (p = 0.090)",
-        UNDETERMINED,
-    )
 
 
 def _early_bias() -> Iterator[Line]:
     """|error| ≤ 26 and its mean is MAE det., so E error² ≤ 26 · MAE: a bound on the standard error."""
-    counts = published.table2().set_index("judge_id")
-    position = published.table5().set_index("feature")
-    weights = np.array([414, 36]) / N_CHAINS
-    length = float(position.loc["chain_length", ["correct", "wrong"]].to_numpy(float) @ weights)
-    share = float(position.loc["relative_position", ["correct", "wrong"]].to_numpy(float) @ weights)
-    for judge in JUDGES:
-        row = counts.loc[judge]
-        detected, exact = (possible_counts(row[name], N_CHAINS)[0] for name in ("detection", "exact"))
-        error = np.sqrt(FARTHEST * row["mae_detected"] / detected)
-        p = float(2 * scipy_stats.norm.sf(abs(row["signed_error"]) / error))
+    length, share = average_of_table5("chain_length"), average_of_table5("relative_position")
+    for row in published.table2().itertuples():
+        detected, exact = (possible_counts(count, N_CHAINS)[0] for count in (row.detection, row.exact))
+        error = np.sqrt(FARTHEST * row.mae_detected / detected)
+        p = float(2 * scipy_stats.norm.sf(abs(row.signed_error) / error))
         null = [
             (1 - exact / detected) * length / (length - 1) * ((length - 1) / 2 - target)
             for target in (share * length - 1, share * length)
         ]
-        yield Line(
-            "Exp 2",
-            f"{judge} predicts too early",
-            f"{row['signed_error']:+.2f} steps",
+        yield (
+            f"{row.judge_id} predicts too early",
+            f"{row.signed_error:+.2f} steps",
             f"p ≤ {p:.2g} against 0; even misses would give about {null[0]:+.2f} or {null[1]:+.2f}",
-            CONSISTENT if p * PAIRS < 0.05 and row["signed_error"] < min(null) - 1.96 * error else UNDETERMINED,
+            _if(p * PAIRS < 0.05 and row.signed_error < min(null) - 1.96 * error),
             "targets lie late in their chains, so misses look early by themselves: about as much as given, if "
             "positions count from 1 or from 0",
         )
@@ -113,12 +118,11 @@ def _early_bias() -> Iterator[Line]:
 def _coverage() -> Iterator[Line]:
     table = published.table3()
     worst = (table["bias"] / np.sqrt(4 * table["mae"] / N_CHAINS)).min()
-    yield Line(
-        "Coverage",
+    yield (
         "all judges over-credit incomplete chains at every level",
         "bias +0.28 to +1.22",
         f"every bias at least {worst:.1f} of the largest standard error its MAE allows",
-        CONSISTENT if worst > 1.96 else UNDETERMINED,
+        _if(worst > 1.96),
         "errors are at most 4, so E error² ≤ 4 · MAE; the reference is one of the judges' models",
     )
     rho = table.set_index(["judge_id", "deletion_rate"])["rho"]
@@ -126,54 +130,43 @@ def _coverage() -> Iterator[Line]:
         for judge in (GPT, O4):
             z = (np.arctanh(rho[judge, level]) - np.arctanh(rho[DEEPSEEK, level])) / np.sqrt(2 / (N_CHAINS - 3))
             p = 2 * scipy_stats.norm.sf(abs(z))
-            yield Line(
-                "Coverage",
+            yield (
                 f"{judge} follows the reference better than {DEEPSEEK} at {level:.0%}",
                 f"ρ {rho[judge, level]:.3f} against {rho[DEEPSEEK, level]:.3f}",
                 f"p = {p:.2g} (Fisher's z, as if on different chains)",
-                CONSISTENT if p * 8 < 0.05 else UNDETERMINED,
+                _if(p * 8 < 0.05),
                 "Bonferroni over eight comparisons",
             )
-    yield Line(
-        "Discussion",
-        "coverage ρ values lie between 0.13 and 0.33",
-        "0.13 to 0.33",
-        f"{rho.min():.3f} to {rho.max():.3f} in Table 3",
-        INCONSISTENT if rho.min() < 0.125 else CONSISTENT,
-        "holds without DeepSeek only",
-    )
+
+
+def _range_of_rho() -> Iterator[Line]:
+    rho, line = published.table3()["rho"], "coverage ρ values lie between 0.13 and 0.33"
+    computed = f"{rho.min():.3f} to {rho.max():.3f} in Table 3"
+    yield line, "0.13 to 0.33", computed, rho.min() >= 0.125, "holds without DeepSeek only"
 
 
 def _failures() -> Iterator[Line]:
     caught = published.exp1_outcomes()
     misses = (~caught).sum()
-    yield Line(
-        "Section 5.5.2",
+    yield (
         "o4-mini has the lower overall error count",
         "“o4-mini's lower overall error count”",
         ", ".join(f"{judge} misses {count}" for judge, count in misses.items()),
-        CONSISTENT if misses.idxmin() == O4 else INCONSISTENT,
+        misses.idxmin() == O4,
         "it has the fewest failures of its own (4), not the fewest",
     )
     alone = published.MISSED_BY[(O4,)], published.MISSED_BY[(DEEPSEEK,)]
     p = scipy_stats.binomtest(alone[0], sum(alone)).pvalue
-    yield Line(
-        "Section 5.5.2",
-        "o4-mini has fewer unique failures than DeepSeek-V3.1",
-        f"{alone[0]} against {alone[1]}",
-        f"exact p = {p:.2f}",
-        CONSISTENT if p < 0.05 else UNDETERMINED,
-    )
+    line = "o4-mini has fewer unique failures than DeepSeek-V3.1"
+    yield line, f"{alone[0]} against {alone[1]}", f"exact p = {p:.2f}", _if(p < 0.05)
     for members in ((DEEPSEEK, O4), (GPT, DEEPSEEK), (GPT, O4), JUDGES):
         hit = int(caught[list(members)].any(axis=1).sum())
         low, high = wilson(hit, N_CHAINS)
-        decided = CONSISTENT if low > 0.98 else INCONSISTENT if high < 0.98 else UNDETERMINED
-        yield Line(
-            "Section 5.5.2",
+        yield (
             f"any flag of {' + '.join(members)} detects above 98%",
             "above 98%",
             f"{hit} of {N_CHAINS} = {100 * hit / N_CHAINS:.1f}% [{100 * low:.1f}, {100 * high:.1f}]",
-            decided,
+            False if high < 0.98 else _if(low > 0.98),
             "any flag adds false alarms as well; the paper has no clean twins to count them",
         )
 
@@ -184,22 +177,15 @@ def _edit_types() -> Iterator[Line]:
     moderate = caught["moderate_rewrite"], int(table.loc["moderate_rewrite", "n"])
     rest = sum(caught.values()) - moderate[0], N_CHAINS - moderate[1]
     p = scipy_stats.fisher_exact([[k, n - k] for k, n in (moderate, rest)]).pvalue
-    yield Line(
-        "Table 6",
+    yield (
         "moderate rewrites are the hardest",
         "81.1%",
         f"{moderate[0]} of {moderate[1]} against {rest[0]} of {rest[1]}, Fisher's p = {p:.2g}",
-        CONSISTENT if p * len(table) < 0.05 else UNDETERMINED,
+        _if(p * len(table) < 0.05),
         "singled out of five types after the fact: Bonferroni over five",
     )
     low, _ = wilson(5, 5)
-    yield Line(
-        "Table 6",
-        "major rewrites are trivially detectable",
-        "100%",
-        f"5 of 5 [{100 * low:.1f}, 100.0]",
-        UNDETERMINED,
-    )
+    yield "major rewrites are trivially detectable", "100%", f"5 of 5 [{100 * low:.1f}, 100.0]", None
 
 
 def _rank() -> Iterator[Line]:
@@ -211,11 +197,10 @@ def _rank() -> Iterator[Line]:
         coverage.loc[0.1, "bias"].abs(),
     ]
     means = np.mean([scipy_stats.rankdata(row[list(JUDGES)]) for row in rows], axis=0)
-    yield Line(
-        "Table 4",
+    yield (
         "overall rank: o4-mini 1st, DeepSeek mixed, GPT-4.1 3rd",
         "1st, Mixed, 3rd",
         "mean ranks over the four rows: " + ", ".join(f"{j} {m:.2f}" for j, m in zip(JUDGES, means, strict=True)),
-        UNDETERMINED,
+        None,
         "no rule is printed; by mean rank GPT-4.1 is second and DeepSeek third",
     )

@@ -55,39 +55,41 @@ def _text(text: str) -> str:
 def lengths_and_positions(dataset: Dataset) -> Figure:
     """How long the chains are and where in them the perturbed step stands, with the paper's figures marked."""
     figure, (left, right) = canvas(PAGE, 2.4, 1, 2)
-    lengths = np.array([len(chain.steps) for chain in dataset.chains])
+    ours, paper = _LOOKS["our run"], _LOOKS["paper"]
+    size = {chain.chain_id: len(chain.steps) for chain in dataset.chains}
+    lengths = np.array(list(size.values()))
     shortest, median, longest = PAPER_LENGTHS
     edges = np.arange(min(shortest, lengths.min()), max(longest, lengths.max()) + 2) - 0.5
-    left.hist(lengths, edges, **_LOOKS["our run"].bar)
-    left.axvspan(shortest, longest, color=_LOOKS["paper"].colour, alpha=0.25, zorder=0, label="paper: 8–30 steps")
-    left.axvline(median, color=_LOOKS["paper"].colour, linestyle="--", label=f"paper: median {median}")
+    left.hist(lengths, edges, **ours.bar)
+    left.axvspan(shortest, longest, color=paper.colour, alpha=0.25, zorder=0, label="paper: 8–30 steps")
+    left.axvline(median, color=paper.colour, linestyle="--", label=f"paper: median {median}")
     left.axvline(np.median(lengths), color=INK, label=f"median {np.median(lengths):g}")
     left.set(xlabel="steps of a chain", ylabel="chains", title=f"{len(lengths)} chains")
     left.legend()
 
-    size = {chain.chain_id: len(chain.steps) for chain in dataset.chains}
     places = [(item.target + 1) / size[item.chain_id] for item in dataset.causality]
-    right.hist(places, np.linspace(-0.025, 1.025, 22), **_LOOKS["our run"].bar)
+    right.hist(places, np.linspace(-0.025, 1.025, 22), **ours.bar)
     bounds = [float(Fraction(dataset.manifest["parameters"][name])) for name in ("alpha", "beta")]
-    right.axvspan(*bounds, color=_LOOKS["paper"].colour, alpha=0.25, zorder=0, label="middle region")
+    right.axvspan(*bounds, color=paper.colour, alpha=0.25, zorder=0, label="middle region")
     right.set(xlabel="position of the perturbed step in its chain (%)", ylabel="items", xlim=(0, 1))
-    in_percent(right.xaxis)
     right.set_title(f"{len(places)} perturbed chains")
+    right.legend(loc="upper left")
+    in_percent(right.xaxis)
     for axes in (left, right):
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    right.legend(loc="upper left")
     return figure
 
 
 def edit_mix(dataset: Dataset) -> pd.DataFrame:
     """Number and share of each edit type, beside the paper's Table 6."""
     found = pd.Series([item.edit_type for item in dataset.causality], dtype=object).value_counts()
-    frame = pd.DataFrame(index=pd.Index(EDIT_TYPES, name="edit_type"))
-    frame["n"] = found.reindex(EDIT_TYPES, fill_value=0)
-    frame["share"] = frame["n"] / frame["n"].sum()
-    frame["paper_n"] = published.table6().set_index("edit_type")["n"].reindex(EDIT_TYPES, fill_value=0)
-    frame["paper_share"] = frame["paper_n"] / frame["paper_n"].sum()
-    return frame
+    printed = published.table6().set_index("edit_type")["n"]
+    frame = (
+        pd.DataFrame({"n": found, "paper_n": printed}).reindex(EDIT_TYPES, fill_value=0).rename_axis("edit_type")
+    )
+    frame = frame.fillna(0).astype(int)
+    shares = frame / frame.sum()
+    return frame.assign(share=shares["n"], paper_share=shares["paper_n"])[["n", "share", "paper_n", "paper_share"]]
 
 
 def deletion_rates(dataset: Dataset) -> pd.DataFrame:
@@ -96,13 +98,11 @@ def deletion_rates(dataset: Dataset) -> pd.DataFrame:
     The share of the region is at least the nominal one, since ⌈d·|I|⌉ steps are removed.
     """
     rows = pd.DataFrame(
-        {
-            "deletion_rate": item.deletion_rate,
-            "removed": len(item.removed),
-            "of_region": item.realized_rate,
-            "of_chain": item.realized_chain_rate,
-        }
-        for item in dataset.coverage
+        [
+            (item.deletion_rate, len(item.removed), item.realized_rate, item.realized_chain_rate)
+            for item in dataset.coverage
+        ],
+        columns=["deletion_rate", "removed", "of_region", "of_chain"],
     )
     return rows.groupby("deletion_rate").agg(
         n=("removed", "size"),

@@ -7,6 +7,8 @@ then passes through the same functions as any judge's verdicts. Its other tables
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 
@@ -75,13 +77,9 @@ _PERCENT = ("detection", "detection_low", "detection_high", "exact", "within_1",
 
 def _read(printed: str) -> pd.DataFrame:
     """A table as printed: percentages become shares, divided exactly enough to print the same digit again."""
-    header, *lines = (line.split() for line in printed.strip().splitlines())
-    frame = pd.DataFrame(lines, columns=header).replace("ns", "")
-    for column in frame.columns.difference(["judge_id", "feature", "edit_type", "stars"]):
-        if column == "significant":
-            frame[column] = frame[column] == "True"
-        else:
-            frame[column] = frame[column].astype(float) / (100 if column in _PERCENT else 1)
+    frame = pd.read_csv(StringIO(printed), sep=r"\s+", float_precision="round_trip").replace("ns", "")
+    percent = frame.columns.intersection(_PERCENT)
+    frame[percent] = frame[percent] / 100
     return frame
 
 
@@ -107,26 +105,18 @@ def table5() -> pd.DataFrame:
 
 def table6() -> pd.DataFrame:
     """Table 6: o4-mini's detection rate by edit type."""
-    frame = _read(_EDIT_TYPES).assign(judge_id="o4-mini")
-    return frame.astype({"n": int})
+    return _read(_EDIT_TYPES).assign(judge_id="o4-mini")
 
 
 def exp1_outcomes() -> pd.DataFrame:
     """Whether each judge caught each of the 450 perturbed steps, up to the items' order.
 
-    Returns
-    -------
-    DataFrame of bool, shape (450, 3)
-        Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
+    Columns GPT-4.1, DeepSeek-V3.1, o4-mini; True = caught.
 
-    Examples
-    --------
     >>> exp1_outcomes().sum().to_dict()
     {'GPT-4.1': 372, 'DeepSeek-V3.1': 426, 'o4-mini': 414}
     """
-    rows = [
-        [judge not in missing for judge in JUDGES] for missing, count in MISSED_BY.items() for _ in range(count)
-    ]
+    rows = [[judge not in missed for judge in JUDGES] for missed, n in MISSED_BY.items() for _ in range(n)]
     return pd.DataFrame(rows, columns=list(JUDGES)).rename_axis(index="item")
 
 
@@ -135,25 +125,21 @@ def exp1_frame() -> pd.DataFrame:
 
     Positions, chain lengths and clean twins are not published, so `n_steps` is NaN and no item is clean.
     """
-    parts = []
-    for judge, caught in exp1_outcomes().items():
-        names = [f"item-{number:03d}" for number in caught.index]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "judge_id": judge,
-                    "task": "detection",
-                    "item_id": [f"{name}/causality" for name in names],
-                    "chain_id": names,
-                    "problem_id": names,
-                    "kind": "perturbed",
-                    "n_steps": np.nan,
-                    "truth": 0,
-                    "value": np.where(caught, 0.0, 1.0),
-                    "status": "ok",
-                    "confidence": np.nan,
-                    "reasoning": "",
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    caught = exp1_outcomes().melt(var_name="judge_id", value_name="caught", ignore_index=False).reset_index()
+    chains = [f"item-{number:03d}" for number in caught["item"]]
+    return pd.DataFrame(
+        {
+            "judge_id": caught["judge_id"],
+            "task": "detection",
+            "item_id": [f"{chain}/causality" for chain in chains],
+            "chain_id": chains,
+            "problem_id": chains,
+            "kind": "perturbed",
+            "n_steps": np.nan,
+            "truth": 0,
+            "value": np.where(caught["caught"], 0.0, 1.0),
+            "status": "ok",
+            "confidence": np.nan,
+            "reasoning": "",
+        }
+    )

@@ -1,4 +1,4 @@
-"""Bootstrap resamples of chains, and the statistics that are computed on all of them at once.
+"""Verdict frames on bootstrap resamples of their chains, and the statistics computed on all of them at once.
 
 A resample draws as many chains as there are, with replacement; what it says of a statistic is how often each
 chain was drawn. Those counts are one matrix whose column 0 is all ones, the sample itself, so that a
@@ -8,31 +8,61 @@ All records of a chain (its clean twin, its deletion levels, every judge's reply
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
+from c2faith.records import InputError
+
 DRAWS = 10_000
 LEVEL = 0.95
 ROUNDING = 1e-12
+PENDING = ("api_error", "pending")
+COMMON = ("judge_id", "item_id", "chain_id", "kind", "n_steps", "value", "status")
+
+Rng = np.random.Generator | int
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its percentile interval.
+def checked(frame: pd.DataFrame, task: str, *columns: str) -> pd.DataFrame:
+    """`frame` itself, once it has the task's columns, each item once a judge, and nothing pending.
 
-    Attributes
-    ----------
-    value, low, high : float
-        NaN where undefined; the interval is also NaN where fewer than two records bear the value.
-    n : int
-        Records that bear the value.
-    unanswered : int
-        Planned records without an answer.
+    Raises
+    ------
+    InputError
+        An item whose call failed (`api_error`) or is still to be asked is no verdict: numbers computed without
+        it would change when it arrives.
+    """
+    missing = [column for column in (*COMMON, *columns) if column not in frame.columns]
+    if missing:
+        raise InputError(f"the {task} frame lacks the column {missing[0]!r}; make it with judging.verdict_frame")
+    pending = frame.loc[frame["status"].isin(PENDING), "judge_id"].value_counts()
+    if len(pending):
+        counts = ", ".join(f"{count} of {judge}" for judge, count in sorted(pending.items()))
+        raise InputError(
+            f"{task}: items still pending ({counts}); run the judging again to finish "
+            "them, or leave the judge out: JUDGES=the,others"
+        )
+    twice = frame.duplicated(["judge_id", "item_id"])
+    if twice.any():
+        row = frame[twice].iloc[0]
+        raise InputError(f"{task}: item {row['item_id']} stands twice for judge {row['judge_id']}; keep one")
+    return frame
+
+
+def per_judge(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """(judge_id, its rows), in the order in which judges appear."""
+    return [(str(judge), rows) for judge, rows in frame.groupby("judge_id", sort=False, observed=True)]
+
+
+class Estimate(NamedTuple):
+    """A number with its percentile interval, the `n` records that bear it, and the planned ones without an answer.
+
+    NaN where undefined; the interval is also NaN where fewer than two records bear the value.
     """
 
     value: float
@@ -61,6 +91,21 @@ def estimate(columns: np.ndarray, n: int, unanswered: int = 0, level: float = LE
     return Estimate(value, float(low), float(high), n, unanswered)
 
 
+class Resampled(NamedTuple):
+    """A statistic of the sample (column 0) and of every draw, and how many records bear it."""
+
+    columns: np.ndarray
+    n: int
+
+
+def estimates(found: Mapping[str, tuple[np.ndarray, int]]) -> dict[str, float]:
+    """`name`, `name_low` and `name_high` of each statistic, for one row of a frame."""
+    made = {}
+    for name, (columns, n) in found.items():
+        made |= estimate(columns, n).columns(name)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Resamples:
     """How often each chain occurs in the sample itself (column 0: once) and in each bootstrap draw.
@@ -75,13 +120,13 @@ class Resamples:
     counts: np.ndarray
 
     @classmethod
-    def draw(cls, chain_ids: Sequence, draws: int = DRAWS, rng: np.random.Generator | int = 0) -> Resamples:
+    def draw(cls, chain_ids: Sequence, draws: int = DRAWS, rng: Rng = 0) -> Resamples:
         """Resample the distinct chains among `chain_ids`, in their sorted order; a seed gives them again."""
         chains = pd.Index(np.sort(pd.unique(np.asarray(chain_ids, dtype=object))))
         counts = _seeded_counts if isinstance(rng, int) else _counts
         return cls(chains, counts(len(chains), draws, rng))
 
-    def totals(self, chain_ids: Sequence, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def totals(self, chain_ids: Sequence, columns: Mapping[Any, np.ndarray]) -> dict[Any, np.ndarray]:
         """Sum of every column of record values over the sample and over each draw: arrays (1 + draws,)."""
         rows = self.chains.get_indexer(np.asarray(chain_ids, dtype=object))
         sums = np.array([np.bincount(rows, np.asarray(x, dtype=float), len(self.chains)) for x in columns.values()])
@@ -94,7 +139,7 @@ class Resamples:
         return csr_array((np.ones(len(rows)), (np.asarray(cells), rows)), shape) @ self.counts
 
 
-def _counts(n: int, draws: int, rng: np.random.Generator | int) -> np.ndarray:
+def _counts(n: int, draws: int, rng: Rng) -> np.ndarray:
     picks = np.random.default_rng(rng).integers(max(n, 1), size=(draws, n))
     cells = picks * draws + np.arange(draws)[:, None]
     counts = np.ones((n, 1 + draws))
@@ -107,50 +152,53 @@ def _counts(n: int, draws: int, rng: np.random.Generator | int) -> np.ndarray:
 _seeded_counts = lru_cache(maxsize=4)(_counts)
 
 
+def means(
+    resamples: Resamples, chain_ids: Sequence, amounts: Mapping[Any, np.ndarray | tuple[np.ndarray, np.ndarray]]
+) -> dict[Any, Resampled]:
+    """Mean of each amount over the sample and over each draw, as a ratio of sums.
+
+    Parameters
+    ----------
+    chain_ids : sequence of shape (n,)
+        The chain of every record.
+    amounts : mapping
+        A number or truth value for each record, or a pair of them and of a mask: the records that the mean is
+        over (all by default), outside of which the amounts may be anything.
+
+    Returns
+    -------
+    dict
+        Under the same names; NaN where the mean is over nothing.
+
+    >>> chains = ["a", "b"]
+    >>> rates = means(Resamples.draw(chains, 9), chains, {"right": [1, 0], "of a": ([1, 0], [True, False])})
+    >>> [(float(rate.columns[0]), rate.n) for rate in rates.values()]
+    [(0.5, 2), (1.0, 1)]
+    """
+    everything, sums, over = np.ones(len(chain_ids), dtype=bool), {}, {}
+    for name, amount in amounts.items():
+        values, among = amount if isinstance(amount, tuple) else (amount, everything)
+        among = np.asarray(among, dtype=bool)
+        over[name] = among.tobytes(), int(among.sum())
+        sums["sum", name] = np.where(among, np.asarray(values, dtype=float), 0)
+        sums["n", among.tobytes()] = among
+    totals = resamples.totals(chain_ids, sums) if sums else {}
+    return {name: Resampled(ratio(totals["sum", name], totals["n", mask]), n) for name, (mask, n) in over.items()}
+
+
+def by_judge(
+    frame: pd.DataFrame,
+    row: Callable[[pd.DataFrame, Resamples], Mapping[str, Any]],
+    *,
+    draws: int = DRAWS,
+    rng: Rng = 0,
+) -> pd.DataFrame:
+    """A table of one row a judge: what `row` makes of its verdicts, on the same resamples for all judges."""
+    resamples = Resamples.draw(frame["chain_id"], draws, rng)
+    return pd.DataFrame([{"judge_id": judge, **row(mine, resamples)} for judge, mine in per_judge(frame)])
+
+
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """Elementwise quotient; NaN where the denominator is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(denominator == 0, np.nan, np.divide(numerator, denominator))
-
-
-def midranks(mass: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Rank of every cell's `x`, ties in the middle, counted from the centre: shape of `mass` (cells, columns).
-
-    The cell at the middle of a column's mass has rank 0, so a column's ranks sum to 0 under its mass.
-    """
-    levels, codes = np.unique(x, return_inverse=True)
-    weight = csr_array((np.ones(len(x)), (codes, np.arange(len(x)))), (len(levels), len(x))) @ mass
-    return (np.cumsum(weight, axis=0) - weight / 2 - mass.sum(axis=0) / 2)[codes]
-
-
-def rank_correlation(mass: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Spearman's ρ in every column of `mass` (cells, columns); NaN where `x` or `y` is constant.
-
-    >>> rank_correlation(np.ones((3, 1)), np.array([1, 2, 3]), np.array([1, 4, 9])).tolist()
-    [1.0]
-    """
-    if not len(mass):
-        return np.full(mass.shape[1], np.nan)
-    rank_x, rank_y = midranks(mass, x), midranks(mass, y)
-    products = [(mass * a * b).sum(axis=0) for a, b in ((rank_x, rank_y), (rank_x, rank_x), (rank_y, rank_y))]
-    return ratio(products[0], np.sqrt(products[1] * products[2]))
-
-
-def auroc(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """Chance that a positive record scores higher than a negative one, ties counting one half.
-
-    `positive` and `negative` are masses (score levels in rising order, columns); NaN where either is empty.
-    """
-    below = np.cumsum(negative, axis=0) - negative / 2
-    return ratio((positive * below).sum(axis=0), positive.sum(axis=0) * negative.sum(axis=0))
-
-
-def matthews(tp: np.ndarray, fn: np.ndarray, fp: np.ndarray, tn: np.ndarray) -> np.ndarray:
-    """Matthews' correlation of a 2 × 2 table; NaN where a margin is empty (scikit-learn writes 0 there)."""
-    margins = (tp + fn) * (fp + tn) * (tp + fp) * (fn + tn)
-    return ratio(tp * tn - fp * fn, np.sqrt(margins))
-
-
-def harmonic_mean(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """2ab / (a + b), which tends to 0 with either of them; NaN where either is undefined."""
-    return np.where((a == 0) & (b == 0), 0.0, ratio(2 * a * b, a + b))

@@ -238,7 +238,7 @@ _COVERAGE = Task(
     items=_coverage,
     truth="reference",
     reference_task="reference",
-    metric="coverage",
+    metric="coverage_trend",
     headline="order_accuracy",
     default=True,
 )

@@ -1,34 +1,53 @@
-"""The paper's figures and those beyond it, one function a figure: verdict frames in, a matplotlib Figure out.
+"""The paper's figures and those beyond it: `draw` makes all that a run's verdicts allow, `save` writes one's files.
 
-Functions take one task's frame (`fig4_radar` all of them) and, where intervals are drawn, the number of bootstrap
-draws and a generator or seed; with the same ones the intervals are those of `analysis.metrics`. `looks` gives
-each judge of a run its colour for all of them, `draw` makes the whole set, `save` writes a figure as PDF and PNG.
+A figure is a function under `@figure(caption, needs…)` in one of these modules: the gallery, the report and the
+notebook find it there.
 """
 
-from c2faith.analysis.figures.beyond import ablation, calibration, false_alarm_plane
-from c2faith.analysis.figures.coverage import fig3a_scores, fig3b_trend
-from c2faith.analysis.figures.detection import fig2a_detection, fig7_position
-from c2faith.analysis.figures.files import save
-from c2faith.analysis.figures.gallery import CAPTIONS, draw
-from c2faith.analysis.figures.localization import fig2b_localization, fig5_within_k, fig6_signed_error
-from c2faith.analysis.figures.overall import fig4_radar, fig8_failures
-from c2faith.analysis.figures.style import looks
+from __future__ import annotations
 
-__all__ = [
-    "CAPTIONS",
-    "ablation",
-    "calibration",
-    "draw",
-    "false_alarm_plane",
-    "fig2a_detection",
-    "fig2b_localization",
-    "fig3a_scores",
-    "fig3b_trend",
-    "fig4_radar",
-    "fig5_within_k",
-    "fig6_signed_error",
-    "fig7_position",
-    "fig8_failures",
-    "looks",
-    "save",
-]
+from collections.abc import Iterator
+
+from matplotlib.figure import Figure
+
+from c2faith.analysis.figures import causality, coverage, overall, style
+from c2faith.analysis.figures.registry import FIGURES, Entry, judges_of
+from c2faith.analysis.figures.style import save
+from c2faith.analysis.metrics import Measured
+from c2faith.judging.tasks import TASKS
+
+__all__ = ["captions", "causality", "coverage", "draw", "gallery", "overall", "save"]
+
+
+def gallery() -> list[Entry]:
+    """All figures, in the order of the paper; a measured task that none is about has one of its headline."""
+    drawn = {task for entry in FIGURES.values() for task in entry.tasks}
+    others = [
+        Entry(
+            name,
+            f"{row.title}: {row.headline.replace('_', ' ')}.",
+            overall.headline,
+            (name,),
+            options={"task": name},
+        )
+        for name, row in TASKS.items()
+        if row.headline and name not in drawn
+    ]
+    return sorted([*FIGURES.values(), *others], key=lambda entry: entry.place)
+
+
+def captions() -> dict[str, str]:
+    """What each figure of the gallery shows, by name."""
+    return {entry.name: entry.caption for entry in gallery()}
+
+
+def draw(measured: Measured) -> Iterator[tuple[str, Figure]]:
+    """(name, figure) of every figure of the gallery that the run's verdicts allow.
+
+    A judge has the same look in all of them. Of more than 12 judges each figure draws the best at its task.
+    """
+    judges = judges_of(measured, measured.verdicts)
+    same = style.looks(judges) if len(judges) <= style.MOST_JUDGES else None
+    for entry in gallery():
+        if entry.fits(measured.verdicts):
+            yield entry.name, entry.draw(measured, same)

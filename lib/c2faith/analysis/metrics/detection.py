@@ -1,17 +1,27 @@
-"""Exp 1: does the judge flag a step that does not follow, and only such a step?"""
+"""Exp 1: does the judge flag a step that does not follow, and only such a step? What is the context worth to it?"""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.metrics.frames import checked, per_judge
-from c2faith.analysis.resampling import DRAWS, Resamples, auroc, estimate, matthews, ratio
-from c2faith.analysis.stats import wilson
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, by_judge, checked, estimates, means, per_judge
+from c2faith.analysis.stats import matthews, resampled_auroc, wilson
 
 
-def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: np.random.Generator | int = 0) -> pd.DataFrame:
+def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Detection rate, false alarms and what follows from both, one row a judge.
+
+    Columns: `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
+
+    - `detection` in [0, 1]: share of perturbed steps flagged; `sd` is its population standard deviation;
+    - `detection_answered`: the same over answered items; `valid_rate`: share of all items answered;
+    - `false_alarm`: share of clean twins flagged; `clean_accuracy`: share accepted (a non-answer is neither);
+    - `balanced_accuracy` (0.5 = chance), `youden_j` (0 = chance) and `mcc` of detection and clean accuracy,
+      non-answers counting as wrong on both sides;
+    - `auroc` of the confidences (0.5 = chance, ties one half).
+
+    Source: C2-Faith, sections 4.2 and 5.1.
 
     Parameters
     ----------
@@ -19,64 +29,39 @@ def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: np.random.Generat
         Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
         judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
 
-    Returns
-    -------
-    DataFrame
-        `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
-
-        - `detection` in [0, 1]: share of perturbed steps flagged; `sd` is its population standard deviation;
-        - `detection_answered`: the same over answered items; `valid_rate`: share of all items answered;
-        - `false_alarm`: share of clean twins flagged; `clean_accuracy`: share accepted (a non-answer is neither);
-        - `balanced_accuracy` (0.5 = chance), `youden_j` (0 = chance) and `mcc` of detection and clean accuracy,
-          non-answers counting as wrong on both sides;
-        - `auroc` of the confidences (0.5 = chance, ties one half).
-
     Raises
     ------
     InputError
         While items are pending, or on a frame of another task.
-
-    References
-    ----------
-    C2-Faith, sections 4.2 and 5.1.
     """
-    checked(frame, "detection")
-    resamples = Resamples.draw(frame["chain_id"], draws, rng)
-    return pd.DataFrame([{"judge_id": judge} | _row(rows, resamples) for judge, rows in per_judge(frame)])
+    return by_judge(checked(frame, "detection", "truth"), _row, draws=draws, rng=rng)
 
 
 def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
-    value, bad = rows["value"].to_numpy(), rows["truth"].to_numpy() == 0
+    value, bad, chains = rows["value"].to_numpy(), rows["truth"].to_numpy() == 0, rows["chain_id"]
     flagged, passed, answered = value == 0, value == 1, ~np.isnan(value)
-    sums = resamples.totals(
-        rows["chain_id"],
+    rates = means(
+        resamples,
+        chains,
         {
-            "bad": bad,
-            "bad_answered": bad & answered,
-            "caught": bad & flagged,
-            "clean": ~bad,
-            "alarmed": ~bad & flagged,
-            "accepted": ~bad & passed,
-            "answered": answered,
-            "all": np.ones(len(rows)),
+            "detection": (flagged, bad),
+            "detection_answered": (flagged, bad & answered),
+            "valid_rate": answered,
+            "false_alarm": (flagged, ~bad),
+            "clean_accuracy": (passed, ~bad),
         },
     )
-    n, n_clean = int(bad.sum()), int((~bad).sum())
-    rate, accepted = ratio(sums["caught"], sums["bad"]), ratio(sums["accepted"], sums["clean"])
-    wrong = sums["bad"] - sums["caught"], sums["clean"] - sums["accepted"]
-    columns = {
-        "detection": (rate, n),
-        "detection_answered": (ratio(sums["caught"], sums["bad_answered"]), int((bad & answered).sum())),
-        "valid_rate": (ratio(sums["answered"], sums["all"]), len(rows)),
-        "false_alarm": (ratio(sums["alarmed"], sums["clean"]), n_clean),
-        "clean_accuracy": (accepted, n_clean),
+    (rate, n), (accepted, n_clean) = rates["detection"], rates["clean_accuracy"]
+    cells = {"tp": bad & flagged, "fn": bad & ~flagged, "fp": ~bad & ~passed, "tn": ~bad & passed}
+    confidence = rows["confidence"] if "confidence" in rows else np.full(len(rows), np.nan)
+    both = {
         "balanced_accuracy": ((rate + accepted) / 2, min(n, n_clean)),
         "youden_j": (rate + accepted - 1, min(n, n_clean)),
-        "mcc": (matthews(sums["caught"], wrong[0], wrong[1], sums["accepted"]), len(rows)),
-        "auroc": _auroc(rows, bad, resamples),
+        "mcc": (matthews(**resamples.totals(chains, cells)), len(rows)),
+        "auroc": resampled_auroc(resamples, chains, confidence, bad),
     }
-    low, high = wilson(int((bad & flagged).sum()), n)
-    made = {
+    low, high = wilson(int(cells["tp"].sum()), n)
+    return {
         "n": n,
         "unanswered": int((bad & ~answered).sum()),
         "n_clean": n_clean,
@@ -84,53 +69,40 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
         "sd": float(np.sqrt(rate[0] * (1 - rate[0]))),
         "wilson_low": low,
         "wilson_high": high,
+        **estimates(rates | both),
     }
-    for name, (values, bearing) in columns.items():
-        made |= estimate(values, bearing).columns(name)
-    return made
 
 
-def _auroc(rows: pd.DataFrame, bad: np.ndarray, resamples: Resamples) -> tuple[np.ndarray, int]:
-    """AUROC over the items that carry a confidence, and how many those are."""
-    confidence = rows["confidence"].to_numpy(float) if "confidence" in rows else np.full(len(rows), np.nan)
-    known = ~np.isnan(confidence)
-    if not known.any():
-        return np.full(resamples.counts.shape[1], np.nan), 0
-    levels, codes = np.unique(confidence[known], return_inverse=True)
-    chains, positive = rows["chain_id"].to_numpy()[known], bad[known]
-    positives = resamples.masses(chains[positive], codes[positive], len(levels))
-    negatives = resamples.masses(chains[~positive], codes[~positive], len(levels))
-    return auroc(positives, negatives), int(known.sum())
+def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
+    """Rates with the full context minus rates without it, paired by item, one row a judge of both frames.
 
+    Columns: `n_paired` and `n_clean_paired` (items that both frames hold), and with `_low` and `_high` the
+    differences `detection_gain`, `false_alarm_gain` and `youden_j_gain` in [−1, 1], [−1, 1] and [−2, 2]; a
+    non-answer is never a flag and, as a clean twin, not accepted either. Intervals resample the chains of the
+    paired items.
 
-def outcomes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Who caught which perturbed step: items × judges, True where caught, a non-answer counting as missed.
-
-    Items that not every judge was asked are left out, so that judges are compared on the same ones.
+    Parameters
+    ----------
+    full, ablated : DataFrame
+        Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
     """
-    bad = frame[frame["truth"] == 0]
-    caught = bad.assign(caught=(bad["value"] == 0).astype(float))
-    wide = caught.pivot(index="item_id", columns="judge_id", values="caught")
-    return wide[list(pd.unique(bad["judge_id"]))].dropna().astype(bool)
-
-
-def failure_patterns(frame: pd.DataFrame) -> pd.DataFrame:
-    """How many items each set of judges misses (the paper's Fig. 8), the most frequent set first.
-
-    Returns
-    -------
-    DataFrame
-        `missed_by` (judge ids joined by " + ", empty where all catch it), `n_missing` judges, `count`, `share`.
-    """
-    caught = outcomes(frame)
-    judges = list(caught.columns)
-    missed = [tuple(j for j, ok in zip(judges, row, strict=True) if not ok) for row in caught.to_numpy()]
-    counts = pd.Series(missed, dtype=object).value_counts()
-    order = sorted(counts.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
-    return pd.DataFrame(
-        [
-            {"missed_by": " + ".join(who), "n_missing": len(who), "count": count, "share": count / len(missed)}
-            for who, count in order
-        ],
-        columns=["missed_by", "n_missing", "count", "share"],
-    )
+    before, rows = dict(per_judge(checked(full, "detection", "truth"))), []
+    for judge, mine in per_judge(checked(ablated, "detection", "truth")):
+        if judge not in before:
+            continue
+        paired = before[judge][["item_id", "chain_id", "truth", "value"]].merge(
+            mine[["item_id", "value"]], on="item_id", suffixes=("", "_less"), validate="one_to_one"
+        )
+        bad, value, less = (paired[name].to_numpy() for name in ("truth", "value", "value_less"))
+        bad = bad == 0
+        flags = (value == 0).astype(float) - (less == 0)
+        passes = (value == 1).astype(float) - (less == 1)
+        gains = means(
+            Resamples.draw(paired["chain_id"], draws, rng),
+            paired["chain_id"],
+            {"detection_gain": (flags, bad), "false_alarm_gain": (flags, ~bad), "accepted": (passes, ~bad)},
+        )
+        (caught, n), (accepted, n_clean) = gains["detection_gain"], gains.pop("accepted")
+        head = {"judge_id": judge, "n_paired": n, "n_clean_paired": n_clean}
+        rows.append(head | estimates(gains | {"youden_j_gain": (caught + accepted, min(n, n_clean))}))
+    return pd.DataFrame(rows)

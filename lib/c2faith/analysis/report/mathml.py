@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from html import escape, unescape
 from xml.etree.ElementTree import Element
 
@@ -44,50 +45,29 @@ class UnreadableError(ValueError):
 
 
 def formulas(texts: Iterable[str]) -> dict[str, str]:
-    """MathML of every formula in the texts, by its LaTeX without delimiters, sorted; unreadable ones are absent.
-
-    The markup is the inside of a ``<math>`` element.
-    """
-    found = {source for text in texts for source in _sources(text)}
+    """MathML of every formula in the texts, by its LaTeX without delimiters, sorted; unreadable ones are absent."""
+    found = {next(filter(None, match.groups())) for text in texts for match in _MATH.finditer(text)}
     made = {}
     for source in sorted(found):
-        try:
+        with suppress(UnreadableError):
             made[source] = mathml(source)
-        except UnreadableError:
-            continue
     return made
 
 
-def _sources(text: str) -> Iterable[str]:
-    for match in _MATH.finditer(text):
-        yield next(filter(None, match.groups()))
-
-
 def mathml(source: str) -> str:
-    """The inside of the ``<math>`` element for one formula.
+    """The inside of the ``<math>`` element for one formula, or an `UnreadableError`.
 
-    Raises
-    ------
-    UnreadableError
-        For LaTeX that the converter refuses, does not know a command of, or that is longer than 1,000 characters.
-
-    Examples
-    --------
     >>> mathml("x^2")
     '<msup><mi>x</mi><mn>2</mn></msup>'
     """
     if len(source) > MOST_CHARACTERS:
         raise UnreadableError(source)
     try:
-        tree = convert_to_element(source)
+        children = list(convert_to_element(source))
     except Exception as error:  # the converter's own errors, and IndexError, KeyError … on what it did not foresee
         raise UnreadableError(source) from error
-    return "".join(map(_markup, _only_row(tree)))
-
-
-def _only_row(tree: Element) -> list[Element]:
-    children = list(tree)
-    return list(children[0]) if len(children) == 1 and children[0].tag == "mrow" else children
+    row = children[0] if len(children) == 1 and children[0].tag == "mrow" else children
+    return "".join(map(_markup, row))
 
 
 def _markup(element: Element) -> str:

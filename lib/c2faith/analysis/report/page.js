@@ -184,7 +184,7 @@ const address = (item) => `${item.task}:${item.id}`;
 // ---- one item ----
 
 function parts(item) {
-  const badges = [item.task, words[item.kind][item.task], ...item.facts];
+  const badges = [item.task, words[item.kind][item.task]{% if others %} ?? item.kind{% endif %}, ...item.facts];
   const keys = element("p", { className: "hint" }, element("kbd", {}, "j"), " ", element("kbd", {}, "k"),
     " next and previous item, ", element("kbd", {}, "/"), " search");
   return [
@@ -248,7 +248,7 @@ function card(item, judge, verdict) {
   }
   const [value, outcome, status, confidence, reasoning] = verdict;
   const sign = { right: "✓", wrong: "✗", open: "–" }[worth(outcome)];
-  const meaning = { detection: "P(does not follow)", localization: "P(some step is wrong)", coverage: "P(this score)" }[item.task];
+  const meaning = { detection: "P(does not follow)", localization: "P(some step is wrong)", coverage: "P(this score)" }[item.task]{% if others %} ?? "confidence"{% endif %};
   made.append(
     element("header", {}, name, element("span", { className: `outcome ${worth(outcome)}` }, `${sign} ${outcome}`)),
     element("p", { className: "says" }, says(item.task, value, status),
@@ -261,6 +261,9 @@ function says(task, value, status) {
   if (value === null) return `no answer (${status.replaceAll("_", " ")})`;
   if (task === "detection") return value === 0 ? "does not follow" : "follows";
   if (task === "coverage") return `${value} of 4`;
+{% if others %}
+  if (task !== "localization") return `answers ${value}`;
+{% endif %}
   return value === -1 ? "every step follows" : `step ${value}`;
 }
 

@@ -1,48 +1,83 @@
-"""How each column of a table reads: its heading, how its numbers are written, and which of them is best."""
+"""What makes a function a table, what a table says about itself, and how its columns read.
+
+What a table says about itself travels in `frame.attrs`:
+
+- ``caption``: how it was made;
+- ``panels``: a title and its columns for each block that a page can hold; ``keys``: the columns that name a row and
+  stand in every panel;
+- ``best_within``: columns within whose groups values compete;
+- ``by_row``: each row is a metric (its columns `writer` and `best` say how it is written and what is best), and the
+  named columns are judges, who compete within each list of ``groups``;
+- ``writers``: columns written otherwise than `COLUMNS` says;
+- ``limit``: how many rows are shown.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from c2faith.analysis.resampling import LEVEL
+
 MISSING = "–"
+INTERVALS = f"Brackets: {LEVEL:.0%} percentile bootstrap intervals that resample chains."
+
+Maker = Callable[..., pd.DataFrame]
+TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
+"""Every table's function and needs by its name, in the order in which they are shown."""
 
 
-def _rate(value: float) -> str:
-    return f"{100 * value:.1f}"
+def table(*needs: str) -> Callable[[Maker], Maker]:
+    """Make a function of a `Measured` the table of its name, made where a run has the tasks (or fields) it needs.
+
+    >>> @table("detection", "items")  # doctest: +SKIP
+    ... def headcount(run):
+    ...     counts = run.verdicts["detection"]["judge_id"].value_counts()
+    ...     return described(counts.reset_index(), "Planned items by judge.", panels={"": "count"})
+    """
+
+    def register(make: Maker) -> Maker:
+        TABLES[make.__name__] = make, needs
+        return make
+
+    return register
 
 
-def _decimals(places: int, sign: str = "") -> Callable[[float], str]:
-    return lambda value: f"{value:{sign}.{places}f}".replace("-", "−")
+def described(
+    frame: pd.DataFrame, caption: str, *, panels: Mapping[str, str | list[str]] | None = None, **about: Any
+) -> pd.DataFrame:
+    """The frame with what it says about itself; a panel's columns are a list, or one text of names."""
+    if panels is not None:
+        about["panels"] = {
+            title: names.split() if isinstance(names, str) else names for title, names in panels.items()
+        }
+    frame.attrs = {"caption": caption, **about}
+    return frame
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−")
+def _number(form: str, times: int = 1, unit: str = "") -> Callable[[float], str]:
+    return lambda value: f"{times * value:{form}}{unit}".replace("-", "−")
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
-    "rate": _rate,
-    "percent": lambda value: f"{_rate(value)}%",
-    "number2": _decimals(2),
-    "number3": _decimals(3),
-    "signed2": _decimals(2, "+"),
-    "signed3": _decimals(3, "+"),
-    "signed_rate": lambda value: f"{100 * value:+.1f}".replace("-", "−"),
-    "short": lambda value: f"{value:{'.3f' if abs(value) < 1 else '.3g'}}".replace("-", "−"),
-    "signed_short": lambda value: f"{value:{'+.3f' if abs(value) < 1 else '+.3g'}}".replace("-", "−"),
-    "words": lambda value: value.replace("_", " "),
-    "count": _count,
-    "p": _p,
     "text": str,
-    "level": lambda value: f"{100 * value:.0f}%",
+    "words": lambda value: value.replace("_", " "),
+    "count": _number(",.0f"),
+    "number2": _number(".2f"),
+    "number3": _number(".3f"),
+    "signed2": _number("+.2f"),
+    "signed3": _number("+.3f"),
+    "short": lambda value: _number(".3f" if abs(value) < 1 else ".3g")(value),
+    "signed_short": lambda value: _number("+.3f" if abs(value) < 1 else "+.3g")(value),
+    "rate": _number(".1f", 100),
+    "percent": _number(".1f", 100, "%"),
+    "signed_rate": _number("+.1f", 100),
+    "level": _number(".0f", 100, "%"),
+    "p": lambda value: "< 0.001" if value < 0.001 else f"{value:.3f}",
     "dollars": lambda value: f"{value:.4f}" if 0 < value < 0.01 else f"{value:.2f}",
 }
 
@@ -58,40 +93,20 @@ class Column:
 
 COLUMNS: dict[str, Column] = {
     "judge_id": Column("Judge"),
+    "part": Column("part"),
     "origin": Column("From"),
-    "key": Column("Key"),
-    "set": Column("Set"),
-    "task": Column("Task"),
-    "better_than": Column("Better than"),
     "judge_a": Column("Judge A"),
     "judge_b": Column("Judge B"),
-    "judges": Column("Judges"),
-    "rule": Column("Rule"),
-    "condition": Column("Condition"),
     "feature": Column("Feature", "words"),
     "edit_type": Column("Edit type", "words"),
     "method": Column("Correction"),
-    "missed_by": Column("Missed by"),
     "line": Column("Printed"),
     "printed": Column("As printed"),
-    "computed": Column("Computed"),
-    "verdict": Column("Verdict"),
-    "note": Column("Note"),
-    "word": Column("Word"),
-    "where": Column("Where"),
     "over": Column("Over-represented in"),
-    "stars": Column("Stars"),
-    "model": Column("Model"),
     "deletion_rate": Column("Level", "level"),
-    "n": Column("n", "count"),
-    "n_clean": Column("n clean", "count"),
-    "n_detected": Column("n detected", "count"),
-    "n_compared": Column("n compared", "count"),
     "n_pairs": Column("Pairs", "count"),
     "n_judges": Column("Judges", "count"),
     "n_missing": Column("Judges missing it", "count"),
-    "n_correct": Column("n correct", "count"),
-    "n_wrong": Column("n wrong", "count"),
     "count": Column("Items", "count"),
     "share": Column("Share %", "rate"),
     "only_a": Column("Only A right", "count"),
@@ -107,8 +122,6 @@ COLUMNS: dict[str, Column] = {
     "clean_accuracy": Column("Clean accuracy %", "rate", "high"),
     "balanced_accuracy": Column("Balanced acc. %", "rate", "high"),
     "youden_j": Column("Youden J", "number3", "high"),
-    "n_paired": Column("n paired", "count"),
-    "n_clean_paired": Column("n clean paired", "count"),
     "detection_gain": Column("Detect, points", "signed_rate"),
     "false_alarm_gain": Column("False alarms, points", "signed_rate"),
     "youden_j_gain": Column("Youden J", "signed3"),
@@ -174,10 +187,6 @@ COLUMNS: dict[str, Column] = {
     "count_correct": Column("Correct", "count"),
     "count_wrong": Column("Wrong", "count"),
     "mae_before": Column("MAE before", "number2"),
-    "calls": Column("Calls", "count"),
-    "retries": Column("Retries", "count"),
-    "tokens_in": Column("Tokens in", "count"),
-    "tokens_out": Column("Tokens out", "count"),
     "dollars": Column("US$", "dollars", "low"),
     "p50_s": Column("p50 s", "number2", "low"),
     "p95_s": Column("p95 s", "number2", "low"),
@@ -185,11 +194,19 @@ COLUMNS: dict[str, Column] = {
 
 
 def column(name: str, values: pd.Series | None = None) -> Column:
-    """The column of that name; an unknown one is written by its type under its own name."""
+    """The column of that name; one that is not listed is written by its type under its own name.
+
+    >>> column("n_clean"), column("rule")
+    (Column(heading='n clean', writer='count', best=''), Column(heading='Rule', writer='text', best=''))
+    """
     if name in COLUMNS:
         return COLUMNS[name]
-    numeric = values is not None and pd.api.types.is_numeric_dtype(values)
-    return Column(name.replace("_", " "), "number3" if numeric else "text")
+    heading = name.replace("_", " ")
+    if heading.split()[0] == "n":
+        return Column(heading, "count")
+    kind = getattr(values, "dtype", None)
+    numeric = "count" if pd.api.types.is_integer_dtype(kind) else "number3"
+    return Column(heading[:1].upper() + heading[1:], numeric if pd.api.types.is_numeric_dtype(kind) else "text")
 
 
 def written(value: Any, writer: str) -> str:
