@@ -131,6 +131,7 @@ def test_a_judge_is_trained_recorded_and_asked(home, monkeypatch):
     kept = paths.frozen_dir("small") / "cros"
     assert {path.name for path in kept.iterdir()} == {
         "config.json",
+        "figures.json",
         "log.jsonl",
         *(f"head-{i}.safetensors" for i in range(3)),
     }

@@ -10,6 +10,7 @@ import fcntl
 import mmap
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -149,7 +150,7 @@ class Journal:
             raise InputError(f"{path}: another process is writing it; wait for it or use another RUN") from None
         try:
             self._set_torn_line_aside()
-            self._latest = latest(map(_slim, read(path)))
+            self._attempts = Counter(map(key, read(path)))
         except BaseException:
             os.close(self._file)
             raise
@@ -163,17 +164,12 @@ class Journal:
             self.path.unlink(missing_ok=True)
         os.close(self._file)
 
-    def finished(self, query: Query) -> bool:
-        """Whether the query has a reply that is the judge's own, be it readable or not."""
-        return query.key in self._latest and is_final(self._latest[query.key])
-
     def append(self, query: Query, reply: Reply) -> Row:
         """Write one attempt; on a full disk nothing of it stays and an `InputError` says so."""
-        before = self._latest.get(query.key)
         row = asdict(reply) | {
             "item_id": query.item_id,
             "prompt_sha256": query.prompt_sha256,
-            "attempt": before["attempt"] + 1 if before else 0,
+            "attempt": self._attempts[query.key],
             "latency_s": round(reply.latency_s, 4),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
@@ -189,7 +185,7 @@ class Journal:
             raise InputError(
                 f"{self.path}: {error.strerror}; what was finished is kept, make room and run the same command"
             ) from error
-        self._latest[query.key] = _slim(row)
+        self._attempts[query.key] += 1
         return row
 
     def _set_torn_line_aside(self) -> None:
@@ -202,8 +198,3 @@ class Journal:
             with self.path.with_suffix(".torn").open("ab") as aside:
                 aside.write(torn + b"\n")
             os.ftruncate(self._file, end)
-
-
-def _slim(row: Row) -> Row:
-    """What resuming needs of a row, without its text."""
-    return {name: row.get(name) for name in (*_REQUIRED, "error", "extra")}
