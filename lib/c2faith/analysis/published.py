@@ -7,6 +7,8 @@ then passes through the same functions as any judge's verdicts. Its other tables
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 
@@ -75,13 +77,9 @@ _PERCENT = ("detection", "detection_low", "detection_high", "exact", "within_1",
 
 def _read(printed: str) -> pd.DataFrame:
     """A table as printed: percentages become shares, divided exactly enough to print the same digit again."""
-    header, *lines = (line.split() for line in printed.strip().splitlines())
-    frame = pd.DataFrame(lines, columns=header).replace("ns", "")
-    for column in frame.columns.difference(["judge_id", "feature", "edit_type", "stars"]):
-        if column == "significant":
-            frame[column] = frame[column] == "True"
-        else:
-            frame[column] = frame[column].astype(float) / (100 if column in _PERCENT else 1)
+    frame = pd.read_csv(StringIO(printed), sep=r"\s+", float_precision="round_trip").replace("ns", "")
+    percent = frame.columns.intersection(_PERCENT)
+    frame[percent] = frame[percent] / 100
     return frame
 
 
@@ -107,8 +105,7 @@ def table5() -> pd.DataFrame:
 
 def table6() -> pd.DataFrame:
     """Table 6: o4-mini's detection rate by edit type."""
-    frame = _read(_EDIT_TYPES).assign(judge_id="o4-mini")
-    return frame.astype({"n": int})
+    return _read(_EDIT_TYPES).assign(judge_id="o4-mini")
 
 
 def exp1_outcomes() -> pd.DataFrame:

@@ -26,6 +26,12 @@ def bootstrap_ci(
 ) -> Estimate:
     """Percentile bootstrap interval of a statistic, resampling clusters (chains) with replacement.
 
+    NaN throughout if no record is answered; the interval is NaN for a single record.
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
+
+    >>> bootstrap_ci([1, 1, 1, 0], draws=100).value
+    0.75
+
     Parameters
     ----------
     values : array of shape (n,) or (n, k)
@@ -35,16 +41,6 @@ def bootstrap_ci(
         function is called once a draw.
     clusters : array of shape (n,), optional
         Which records move together; by default every record is alone.
-
-    Returns
-    -------
-    Estimate
-        NaN throughout if no record is answered; the interval is NaN for a single record.
-
-    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, ch. 13; C2-Faith, Appendix A.
-
-    >>> bootstrap_ci([1, 1, 1, 0], draws=100).value
-    0.75
     """
     values = np.asarray(values, dtype=float)
     clusters = np.arange(len(values)) if clusters is None else np.asarray(clusters)

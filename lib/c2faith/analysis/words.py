@@ -61,6 +61,11 @@ def log_odds(
 ) -> pd.DataFrame:
     """Words and short phrases over-represented in the `first` texts (z > 0) or the `second` (z < 0).
 
+    Columns: `word`, `count_first`, `count_second`, `log_odds` (difference of log-odds), `z`, and `p_holm`,
+    two-sided and corrected over all phrases; sorted by falling z. Empty where either side has no texts.
+
+    Source: Monroe, Colaresi and Quinn (2008), Fightin' Words, Political Analysis 16, eqs. 15, 16, 22 and 23.
+
     Parameters
     ----------
     longest : int
@@ -69,11 +74,6 @@ def log_odds(
         Occurrences in all texts together below which a phrase is left out.
     prior : float
         Weight α₀ of the prior in tokens; a phrase gets its share of all texts of it.
-
-    Columns: `word`, `count_first`, `count_second`, `log_odds` (difference of log-odds), `z`, and `p_holm`,
-    two-sided and corrected over all phrases; sorted by falling z. Empty where either side has no texts.
-
-    Source: Monroe, Colaresi and Quinn (2008), Fightin' Words, Political Analysis 16, eqs. 15, 16, 22 and 23.
     """
     counts = [Counter(phrase for text in texts for phrase in phrases(text, longest)) for texts in (first, second)]
     words = sorted(word for word, count in (counts[0] + counts[1]).items() if count >= fewest)
@@ -92,15 +92,15 @@ def log_odds(
 def appendix_f(frame: pd.DataFrame, items: pd.DataFrame, *, top: int = 10) -> pd.DataFrame:
     """The most telling phrases of every judge's reasoning and of the steps it was shown.
 
+    Columns: `judge_id`, `where` (reasoning, step), `over` (correct detections, false acceptances), `word`,
+    `count_correct`, `count_wrong`, `log_odds`, `z` (beyond ±1.96), `p_holm`.
+
     Parameters
     ----------
     frame : DataFrame
         Verdict frame of detection with `reasoning`; only answered perturbed steps count.
     top : int
         Phrases on each side.
-
-    Columns: `judge_id`, `where` (reasoning, step), `over` (correct detections, false acceptances), `word`,
-    `count_correct`, `count_wrong`, `log_odds`, `z` (beyond ±1.96), `p_holm`.
     """
     bad = frame[(frame["truth"] == 0) & frame["value"].notna()]
     steps = items.set_index("item_id")["perturbed_step"]

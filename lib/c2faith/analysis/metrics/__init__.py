@@ -61,8 +61,8 @@ class Measured:
 
     def of(self, metric: str, task: str, /, **options: Any) -> pd.DataFrame:
         """A metric of a task's verdicts, as a frame of the caller's own; options are the metric's."""
-        known = signature(METRICS[metric]).parameters
-        key = (metric, task, *sorted(item for item in options.items() if item[1] != known[item[0]].default))
+        usual = {(name, known.default) for name, known in signature(METRICS[metric]).parameters.items()}
+        key = (metric, task, *sorted(options.items() - usual))
         if key not in self._found:
             self._found[key] = METRICS[metric](self.verdicts[task], **self.sampled, **options)
         return self._found[key].copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import DRAWS, Resampled, Resamples, Rng, checked, estimates, means, per_judge
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, checked, estimates, means, per_judge
 from c2faith.records import InputError
 
 BINS = 10
@@ -16,6 +16,12 @@ def calibration(
 ) -> pd.DataFrame:
     """Expected calibration error and Brier score of P(something is wrong), one row a judge.
 
+    Columns: `n` (items with a confidence), and with `_low`/`_high`: `ece` = Σ (n_b / n) |mean confidence − share
+    wrong| in [0, 1], 0 being calibrated; `brier` = mean squared difference; `confidence` and `base_rate`, the
+    means. A judge that gives no confidence has no row.
+
+    Source: Guo et al. (2017), On calibration of modern neural networks, eq. 3; Brier (1950).
+
     Parameters
     ----------
     frame : DataFrame
@@ -24,12 +30,6 @@ def calibration(
         the confidences are judged against that base rate.
     bins : int
         Equal-width bins over [0, 1].
-
-    Columns: `n` (items with a confidence), and with `_low`/`_high`: `ece` = Σ (n_b / n) |mean confidence − share
-    wrong| in [0, 1], 0 being calibrated; `brier` = mean squared difference; `confidence` and `base_rate`, the
-    means. A judge that gives no confidence has no row.
-
-    Source: Guo et al. (2017), On calibration of modern neural networks, eq. 3; Brier (1950).
     """
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
     made = []
@@ -39,7 +39,7 @@ def calibration(
         other = {"brier": (confidence - wrong) ** 2, "confidence": confidence, "base_rate": wrong}
         found = means(resamples, rows["chain_id"], gaps | other)
         ece = np.sum([np.abs(found.pop(b).columns) for b in range(bins)], axis=0)
-        made.append({"judge_id": judge, "n": n, **estimates({"ece": Resampled(ece, n)} | found)})
+        made.append({"judge_id": judge, "n": n, **estimates({"ece": (ece, n)} | found)})
     return pd.DataFrame(made)
 
 

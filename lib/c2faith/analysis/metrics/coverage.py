@@ -7,18 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import (
-    DRAWS,
-    Resampled,
-    Resamples,
-    Rng,
-    by_judge,
-    checked,
-    estimates,
-    means,
-    per_judge,
-    ratio,
-)
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, by_judge, checked, estimates, means, per_judge, ratio
 from c2faith.analysis.stats import holm, rank_correlation, spearman_p
 
 HIGH_SCORE, TOP_SCORE = 3, 4
@@ -27,12 +16,6 @@ COLUMNS = ("deletion_rate", "realized_rate", "reference")
 
 def coverage(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Scores, bias, error, inflation and correlation with the reference, one row per judge and level.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `value` in 0 … 4, NaN for no answer; `reference` in 0 … 4 (it may fall
-        between the points), NaN where there is none; `deletion_rate` 0 is the control.
 
     Columns: `deletion_rate`, `n`, `unanswered`, `n_compared` (answered and with a reference), and with
     `_low`/`_high`:
@@ -47,6 +30,12 @@ def coverage(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Dat
 
     Source: C2-Faith, sections 4.2 and 5.3; Fleiss and Cohen (1973) and Lin (1989) for κ over scores that are
     numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `value` in 0 … 4, NaN for no answer; `reference` in 0 … 4 (it may fall
+        between the points), NaN where there is none; `deletion_rate` 0 is the control.
     """
     checked(frame, "coverage", *COLUMNS)
     resamples = Resamples.draw(frame["chain_id"], draws, rng)
@@ -90,7 +79,7 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
     # Quadratic κ: 1 − E(x − y)² / (var x + var y + (mean x − mean y)²).
     chance = squares - 2 * x * y
     kappa = 1 - ratio(apart, np.where(chance < 1e-12, 0, chance))
-    found |= {"rho": Resampled(rho, n_both), "kappa": Resampled(kappa, n_both), "valid_rate": valid_rate}
+    found |= {"rho": (rho, n_both), "kappa": (kappa, n_both), "valid_rate": valid_rate}
     mean, n_answered = found["mean"]
     return {
         "n": len(rows),
@@ -102,13 +91,13 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
     }
 
 
-def _rho(rows: pd.DataFrame, other: str, resamples: Resamples) -> Resampled:
+def _rho(rows: pd.DataFrame, other: str, resamples: Resamples) -> tuple[np.ndarray, int]:
     """Spearman's ρ of the scores with another column; records with the same two values share a cell."""
     known = rows[rows["value"].notna() & rows[other].notna()]
     values = known[["value", other]].to_numpy(float)
     pairs, cells = np.unique(values, axis=0, return_inverse=True)
     mass = resamples.masses(known["chain_id"], cells.ravel(), len(pairs))
-    return Resampled(rank_correlation(mass, pairs[:, 0], pairs[:, 1]), len(known))
+    return rank_correlation(mass, pairs[:, 0], pairs[:, 1]), len(known)
 
 
 def coverage_trend(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:

@@ -5,28 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import (
-    DRAWS,
-    Resampled,
-    Resamples,
-    Rng,
-    by_judge,
-    checked,
-    estimates,
-    means,
-    per_judge,
-)
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, by_judge, checked, estimates, means, per_judge
 from c2faith.analysis.stats import matthews, resampled_auroc, wilson
 
 
 def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Detection rate, false alarms and what follows from both, one row a judge.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
-        judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
 
     Columns: `n`, `unanswered` (perturbed steps), `n_clean`, `unanswered_clean`, and with `_low` and `_high`:
 
@@ -37,12 +21,18 @@ def detection(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.Da
       non-answers counting as wrong on both sides;
     - `auroc` of the confidences (0.5 = chance, ties one half).
 
+    Source: C2-Faith, sections 4.2 and 5.1.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `truth` 0 for a perturbed step, 1 for its clean twin; `value` 0 where the
+        judge says "does not follow", 1 "follows", NaN for no answer; `confidence` (optional) = P(value 0).
+
     Raises
     ------
     InputError
         While items are pending, or on a frame of another task.
-
-    Source: C2-Faith, sections 4.2 and 5.1.
     """
     return by_judge(checked(frame, "detection", "truth"), _row, draws=draws, rng=rng)
 
@@ -64,6 +54,12 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
     (rate, n), (accepted, n_clean) = rates["detection"], rates["clean_accuracy"]
     cells = {"tp": bad & flagged, "fn": bad & ~flagged, "fp": ~bad & ~passed, "tn": ~bad & passed}
     confidence = rows["confidence"] if "confidence" in rows else np.full(len(rows), np.nan)
+    both = {
+        "balanced_accuracy": ((rate + accepted) / 2, min(n, n_clean)),
+        "youden_j": (rate + accepted - 1, min(n, n_clean)),
+        "mcc": (matthews(**resamples.totals(chains, cells)), len(rows)),
+        "auroc": resampled_auroc(resamples, chains, confidence, bad),
+    }
     low, high = wilson(int(cells["tp"].sum()), n)
     return {
         "n": n,
@@ -73,30 +69,22 @@ def _row(rows: pd.DataFrame, resamples: Resamples) -> dict[str, float]:
         "sd": float(np.sqrt(rate[0] * (1 - rate[0]))),
         "wilson_low": low,
         "wilson_high": high,
-        **estimates(rates),
-        **estimates(
-            {
-                "balanced_accuracy": ((rate + accepted) / 2, min(n, n_clean)),
-                "youden_j": (rate + accepted - 1, min(n, n_clean)),
-                "mcc": (matthews(**resamples.totals(chains, cells)), len(rows)),
-                "auroc": resampled_auroc(resamples, chains, confidence, bad),
-            }
-        ),
+        **estimates(rates | both),
     }
 
 
 def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Rates with the full context minus rates without it, paired by item, one row a judge of both frames.
 
-    Parameters
-    ----------
-    full, ablated : DataFrame
-        Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
-
     Columns: `n_paired` and `n_clean_paired` (items that both frames hold), and with `_low` and `_high` the
     differences `detection_gain`, `false_alarm_gain` and `youden_j_gain` in [−1, 1], [−1, 1] and [−2, 2]; a
     non-answer is never a flag and, as a clean twin, not accepted either. Intervals resample the chains of the
     paired items.
+
+    Parameters
+    ----------
+    full, ablated : DataFrame
+        Verdict frames of detection and of an ablation of it, with the same `item_id`s where both ask an item.
     """
     before, rows = dict(per_judge(checked(full, "detection", "truth"))), []
     for judge, mine in per_judge(checked(ablated, "detection", "truth")):
@@ -115,6 +103,6 @@ def context_gain(full: pd.DataFrame, ablated: pd.DataFrame, *, draws: int = DRAW
             {"detection_gain": (flags, bad), "false_alarm_gain": (flags, ~bad), "accepted": (passes, ~bad)},
         )
         (caught, n), (accepted, n_clean) = gains["detection_gain"], gains.pop("accepted")
-        gains["youden_j_gain"] = Resampled(caught + accepted, min(n, n_clean))
-        rows.append({"judge_id": judge, "n_paired": n, "n_clean_paired": n_clean, **estimates(gains)})
+        head = {"judge_id": judge, "n_paired": n, "n_clean_paired": n_clean}
+        rows.append(head | estimates(gains | {"youden_j_gain": (caught + accepted, min(n, n_clean))}))
     return pd.DataFrame(rows)

@@ -93,17 +93,17 @@ def ensembles(
 ) -> pd.DataFrame:
     """Every judge alone, then every set of `sizes` judges under every rule, on the items all of it were asked.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of detection, with clean twins where there are any.
-
     Columns: `judges` (joined by " + "), `n_judges`, `rule`, `n`, `unanswered`, `n_clean`, and with `_low` and
     `_high` `detection`, `false_alarm` and `balanced_accuracy`, as in `metrics.detection`. An item is unanswered if
     no member answers (for the mean confidence: unless all members do), and then counts as wrong. The mean
     confidence stands only for sets whose members all give confidences.
 
     Source: C2-Faith, section 5.5.2 (that two or more judges could detect above 98%).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of detection, with clean twins where there are any.
     """
     checked(frame, "detection", "truth")
     about = frame.drop_duplicates("item_id").set_index("item_id")[["chain_id", "truth"]]

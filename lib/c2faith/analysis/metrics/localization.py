@@ -8,18 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from c2faith.analysis.resampling import (
-    DRAWS,
-    Resampled,
-    Resamples,
-    Rng,
-    by_judge,
-    checked,
-    estimates,
-    means,
-    per_judge,
-    ratio,
-)
+from c2faith.analysis.resampling import DRAWS, Resamples, Rng, by_judge, checked, estimates, means, per_judge, ratio
 from c2faith.analysis.stats import harmonic_mean
 from c2faith.dataset.perturb import middle_region
 from c2faith.records import rng as seeded
@@ -29,15 +18,6 @@ FARTHEST = 5
 
 def localization(frame: pd.DataFrame, *, natural: bool = False, draws: int = DRAWS, rng: Rng = 0) -> pd.DataFrame:
     """Exact matches, errors in steps and their direction, one row a judge.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Verdict frame of the task: `target` is the broken step's index, −1 for a chain without one; `value` the
-        judge's index, −1 for "every step follows", NaN for no answer.
-    natural : bool
-        Take the chains with a natural error and the correct ones beside them, instead of the injected errors
-        and their clean twins.
 
     Columns: `n`, `unanswered` (broken chains), `n_detected`, `n_clean`, `unanswered_clean`, and with
     `_low`/`_high`:
@@ -56,6 +36,15 @@ def localization(frame: pd.DataFrame, *, natural: bool = False, draws: int = DRA
       in the middle region (`natural`: anywhere in the chain), 1 for a perfect one.
 
     Source: C2-Faith, sections 4.2 and 5.2; Zheng et al. (2025), ProcessBench, for the F1.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Verdict frame of the task: `target` is the broken step's index, −1 for a chain without one; `value` the
+        judge's index, −1 for "every step follows", NaN for no answer.
+    natural : bool
+        Take the chains with a natural error and the correct ones beside them, instead of the injected errors
+        and their clean twins.
     """
     checked(frame, "localization", "target")
     frame = frame[(frame["kind"] == "natural") == natural]
@@ -99,8 +88,10 @@ def _row(rows: pd.DataFrame, resamples: Resamples, *, natural: bool, rng: Rng) -
     )
     (null, n_detected), chance = found.pop("expected"), found.pop("chance").columns
     (exact, n), (accepted, n_clean) = found["exact"], found["clean_accuracy"]
-    found["processbench_f1"] = Resampled(harmonic_mean(exact, accepted), min(n, n_clean))
-    found["exact_corrected"] = Resampled(ratio(exact - chance, 1 - chance), n)
+    found |= {
+        "processbench_f1": (harmonic_mean(exact, accepted), min(n, n_clean)),
+        "exact_corrected": (ratio(exact - chance, 1 - chance), n),
+    }
     return {
         "n": n,
         "unanswered": int((broken & ~answered).sum()),
@@ -175,7 +166,7 @@ def early_bias_correction(frame: pd.DataFrame, *, draws: int = DRAWS, rng: Rng =
             compared = means(resamples, found["chain_id"], amounts)
             for name in ("mae", "exact"):
                 change = compared[f"{name}_after"].columns - compared[f"{name}_before"].columns
-                compared[f"{name}_change"] = Resampled(change, len(found))
+                compared[f"{name}_change"] = change, len(found)
             head = {"judge_id": judge, "method": method, "shift_a": shifts[0], "shift_b": shifts[1]}
             rows.append(head | {"n": len(found), **estimates(compared)})
     return pd.DataFrame(rows)
