@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from c2faith.dataset.negate.validate import flaw
+from c2faith.dataset.negate.claims import flaw
 from c2faith.records import Chain
 
 TEMPERATURE, MAX_TOKENS = 0.7, 100
