@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from c2faith import dataset, paths
+from c2faith import dataset
 from c2faith.judging import judges, replies, tasks
 from c2faith.judging.judges import pricing
 from c2faith.judging.judges.base import Judge, Query
@@ -68,46 +68,40 @@ def ask_run(
     """
     if max_cost is not None and not 0 <= max_cost < math.inf:
         raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
-    folder = paths.run_dir(run)
+    frozen, folder = replies.folders(run)
     judge = judges.make(name, batch=folder if batch else None, **edge)
     asked = tuple(asked or judge.tasks)
-    refuse_unanswered(judge, asked)
+    _refuse_unanswered(judge, asked)
     rows, recorded, tallies, pending = dataset.of_run(run), {}, {}, []
-    queries: dict[Path, list[Query]] = {}
+    queries: dict[str, list[Query]] = {}
     for task in asked:
         if line := tasks.left_out(rows, task):
             announce(line)
         whole = [item.query(judge.fingerprint) for item in tasks.items(rows, task)]
-        frozen = replies.journal_path(paths.frozen_dir(run), judge.judge_id, task)
-        known = replies.settled(replies.read(frozen))
+        known = replies.settled(replies.read(replies.journal_path(frozen, judge.judge_id, task)))
         left = [query for query in whole if query.key not in known]
-        path = replies.journal_path(folder, judge.judge_id, task)
-        queries[path], recorded[path] = shard(left, part), len(whole) - len(left)
-        tallies[path], missing = _standing(judge, path, queries[path])
+        queries[task], recorded[task] = shard(left, part), len(whole) - len(left)
+        live = replies.journal_path(folder, judge.judge_id, task)
+        tallies[task], missing = _standing(judge, live, queries[task])
         pending += missing
     if hasattr(judge, "prices"):
         announce(f"{judge.judge_id}: {pricing.forecast(pending, judge.model, judge.prices, batch=batch).line()}")
-    if pending:
-        replies.pin(judge, folder)
     # Batches take hours: those of all tasks are submitted before the first is waited for.
-    unfinished = [path for path, tally in tallies.items() if tally.pending]
-    for group in [unfinished] if batch and unfinished else [[path] for path in unfinished]:
-        elsewhere = sum(tally.dollars for path, tally in tallies.items() if path not in group)
+    unfinished = [task for task, tally in tallies.items() if tally.pending]
+    for group in [unfinished] if batch and unfinished else [[task] for task in unfinished]:
+        elsewhere = sum(tally.dollars for task, tally in tallies.items() if task not in group)
         limit = None if max_cost is None else max_cost - elsewhere
-        tallies |= ask_into(judge, {path: queries[path] for path in group}, max_cost=limit)
-    for path, tally in tallies.items():
-        tally.items += recorded[path]
-        tally.finished += recorded[path]
-    return {path.stem: tally for path, tally in tallies.items()}
+        tallies |= ask(judge, [query for task in group for query in queries[task]], folder, max_cost=limit)
+    for task, count in recorded.items():
+        tallies[task].items += count
+        tallies[task].finished += count
+    return tallies
 
 
 def ask(judge: Judge, queries: Sequence[Query], folder: Path, *, max_cost: float | None = None) -> dict[str, Tally]:
     """Ask a judge the queries of one task or several that are not finished in a run's folder; a tally by task.
 
-    Parameters
-    ----------
-    max_cost
-        Dollars, over all resumes of these tasks; the judge stops before they are passed.
+    `max_cost` are dollars over all resumes of these tasks; the judge stops before they are passed.
 
     Raises
     ------
@@ -148,8 +142,7 @@ def ask_into(
         return {path: _standing(judge, path, queries)[0] for path, queries in asked.items()}
 
 
-def refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
-    """An `InputError` if there is no such task, or the judge is of a kind that does not answer one of them."""
+def _refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
     known = getattr(judge, "answers", None)
     for task in asked:
         if tasks.get(task).name not in (known or asked):
@@ -177,7 +170,6 @@ def _price(judge: Judge, row: Mapping[str, Any]) -> float:
 
 
 def _standing(judge: Judge, path: Path, queries: Sequence[Query]) -> tuple[Tally, list[Query]]:
-    """What a journal's calls have taken, and the queries that none of them settles."""
     tally, settled = Tally(items=len(queries)), set()
     for row in replies.read(path):
         tally.calls += 1

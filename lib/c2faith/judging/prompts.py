@@ -1,14 +1,13 @@
 """Load, render and hash the prompt templates of `data/prompts` (paper, Appendix C; the wording is ours).
 
-A template is Markdown with `## system` and `## user` sections and `{placeholders}`. What fills them is
-untrusted: it is put in by one pass (a placeholder inside a problem stays text), and the templates' own tags
-inside it are disarmed, so that a step can neither close its element nor pose as another one.
+A template is Markdown with `## system` and `## user` sections and `{placeholders}`. What fills them is untrusted:
+it is put in by one pass (a placeholder inside a problem stays text), and the templates' own tags in it are disarmed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -32,13 +31,7 @@ def disarm(text: str) -> str:
     return _ARMED.sub("‹", text)
 
 
-def number_steps(steps: Iterable[str], first: int = 0) -> str:
-    """Steps as one element a line, numbered from `first`; "(none)" where there is no step.
-
-    >>> print(number_steps(["Let x = 2.", "So x + 1 = 3."]))
-    <step index="0">Let x = 2.</step>
-    <step index="1">So x + 1 = 3.</step>
-    """
+def _number_steps(steps: Iterable[str], first: int = 0) -> str:
     lines = [f'<step index="{i}">{disarm(step)}</step>' for i, step in enumerate(steps, start=first)]
     return "\n".join(lines) or "(none)"
 
@@ -52,21 +45,15 @@ def _sections(path: Path) -> tuple[tuple[str, str], ...]:
     return tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))
 
 
-def fill(templates: Iterable[str], **fields: str) -> Messages:
-    """The messages of some templates with every placeholder filled, in a single pass."""
-
-    def value(match: re.Match[str]) -> str:
-        return fields[match[1]]
-
+def _fill(templates: Iterable[str], fields: Mapping[str, str]) -> Messages:
     sections = [section for name in templates for section in _sections(paths.PROMPTS / f"{name}.md")]
-    return tuple((role, re.sub(r"\{(\w+)\}", value, body)) for role, body in sections)
+    return tuple((role, re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], body)) for role, body in sections)
 
 
 def render(
     templates: Iterable[str],
     question: str,
     steps: tuple[str, ...],
-    *,
     target: int | None = None,
     original: tuple[str, ...] = (),
     removed: tuple[int, ...] = (),
@@ -77,17 +64,17 @@ def render(
     with a `target`, the 0-based index of the step in question, ``context`` (the steps before it), ``target``
     (numbered) and ``step`` (without its number); with an `original`, the whole chain, ``original`` and ``removed``.
     """
-    fields = {"question": disarm(question), "steps": number_steps(steps)}
+    fields = {"question": disarm(question), "steps": _number_steps(steps)}
     if target is not None:
-        fields["context"] = number_steps(steps[:target])
-        fields["target"] = number_steps([steps[target]], first=target)
+        fields["context"] = _number_steps(steps[:target])
+        fields["target"] = _number_steps([steps[target]], first=target)
         fields["step"] = disarm(steps[target])
     if original:
-        fields["original"] = number_steps(original)
-        fields["removed"] = "\n".join(number_steps([original[i]], first=i) for i in removed) or "(none)"
-    return fill(templates, **fields)
+        fields["original"] = _number_steps(original)
+        fields["removed"] = "\n".join(_number_steps([original[i]], first=i) for i in removed) or "(none)"
+    return _fill(templates, fields)
 
 
 def render_negation(context: str, step: str) -> Messages:
     """The request for an acausal rewrite of `step`, given only the step before it (Section 3.1)."""
-    return fill(("negation",), context=disarm(context) or "(none)", step=disarm(step))
+    return _fill(["negation"], {"context": disarm(context) or "(none)", "step": disarm(step)})

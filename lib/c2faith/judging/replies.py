@@ -17,20 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Self
 
-from pydantic import BeforeValidator, ConfigDict, NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, NonNegativeFloat, NonNegativeInt
 from typing_extensions import TypedDict
 
 from c2faith import paths
 from c2faith.judging import answers, verdicts
 from c2faith.judging.judges.base import Judge, Key, Query, Reply
-from c2faith.records import InputError, dump, iter_json_lines, read_json, write_json
+from c2faith.records import InputError, dump, iter_json_lines, read_json, validated, write_json
 
 Row = dict[str, Any]
 
 
 class _Row(TypedDict):
-    """What a journal's line may hold; a server's own words may be of any type, and are read as text."""
-
+    # A server's own words may be of any type, and are read as text.
     __pydantic_config__ = ConfigDict(strict=True, extra="allow")
 
     item_id: str
@@ -48,21 +47,18 @@ class _Row(TypedDict):
     at: NotRequired[str]
 
 
-_ROW = TypeAdapter(_Row)
-
-
 def folders(run: str) -> tuple[Path, Path]:
     """Where a run's replies lie: the recorded ones, then the live ones."""
     return paths.frozen_dir(run), paths.run_dir(run)
 
 
 def judge_folder(folder: Path, judge_id: str) -> Path:
-    """Where one of those folders keeps what is a judge's."""
+    """Where one of a run's folders keeps what is a judge's."""
     return folder / "replies" / judge_id
 
 
 def journal_path(folder: Path, judge_id: str, task: str) -> Path:
-    """Where one of those folders keeps the journal of a judge and task."""
+    """Where one of a run's folders keeps the journal of a judge and task."""
     return judge_folder(folder, judge_id) / f"{task}.jsonl"
 
 
@@ -87,12 +83,7 @@ def read(path: Path) -> Iterator[Row]:
     """All complete rows of a journal, oldest first, each attempt once; nothing if there is no such file."""
     seen = set()
     for number, line in iter_json_lines(path, torn=True) if path.exists() else ():
-        try:
-            row = _ROW.validate_python(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"])) or "the line"
-            raise InputError(f"{path}, line {number}: no journal row: {field}: {first['msg']}") from None
+        row = validated(line, _Row, f"{path}, line {number}: no journal row")
         if _attempt(row) not in seen:
             seen.add(_attempt(row))
             yield row
@@ -126,8 +117,8 @@ def pin(judge: Judge, folder: Path) -> None:
     """Write down what a judge is beside its replies under `folder`, or refuse to mix them with another one's."""
     path = judge_folder(folder, judge.judge_id) / "judge.json"
     if not path.exists():
-        config = getattr(judge, "config", {})
-        write_json(path, {**config, "judge_id": judge.judge_id, "fingerprint": judge.fingerprint})
+        known = {"judge_id": judge.judge_id, "fingerprint": judge.fingerprint}
+        write_json(path, getattr(judge, "config", {}) | known)
     elif read_pin(path.parent)["fingerprint"] != judge.fingerprint:
         raise InputError(
             f"{path}: {judge.judge_id} was recorded with another model or other parameters; "
@@ -155,13 +146,8 @@ class Journal:
     """An open journal, to be used as a context manager: it survives kills and full disks.
 
     A row is written by a single system call and forced to the disk every `checkpoint_s`. A torn last line is set
-    aside on opening, so its item is asked again. A second process on the same journal is refused. One without any
-    row is removed on closing.
-
-    Raises
-    ------
-    InputError
-        If another process holds the journal, the folder cannot be written, or a line is no journal row.
+    aside on opening, so its item is asked again. A second process on the same journal is refused (`InputError`).
+    One without any row is removed on closing.
     """
 
     def __init__(self, path: Path, checkpoint_s: float = 5.0):

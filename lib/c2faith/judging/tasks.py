@@ -13,45 +13,33 @@ from typing import TYPE_CHECKING, Any
 from c2faith.judging import prompts
 from c2faith.judging.answers import Answer, Coverage, Detection, Localization
 from c2faith.judging.judges.base import Query
-from c2faith.records import InputError, rng, sha256
+from c2faith.records import Chain, InputError, NaturalItem, rng, sha256
 
 if TYPE_CHECKING:
     from c2faith.dataset import Dataset
-    from c2faith.records import Chain, NaturalItem
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question put to a judge, with its label.
-
-    `kind` is ``perturbed``, ``clean`` (the twin of a perturbed item, or an untouched chain) or ``natural``.
-    `shown` is the index of the step in question (detection and its ablations). `labels` hold the truth and
-    whatever else the metrics need by item; nothing of them reaches a query.
-    """
+    """One question put to a judge, with its label."""
 
     item_id: str
     task: str
     chain_id: str
     problem_id: str
-    kind: str
+    kind: str  # perturbed, clean (the twin of a perturbed item, or an untouched chain) or natural
     question: str
     steps: tuple[str, ...]
     n_steps: int
-    shown: int | None = None
+    shown: int | None = None  # the index of the step in question (detection and its ablations)
     original: tuple[str, ...] = ()
     removed: tuple[int, ...] = ()
-    labels: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, float] = field(default_factory=dict)  # the truth and what else metrics need; never sent
 
     def query(self, fingerprint: str) -> Query:
         """The item as a judge with this fingerprint gets it."""
-        messages = prompts.render(
-            get(self.task).templates,
-            self.question,
-            self.steps,
-            target=self.shown,
-            original=self.original,
-            removed=self.removed,
-        )
+        templates = get(self.task).templates
+        messages = prompts.render(templates, self.question, self.steps, self.shown, self.original, self.removed)
         key = sha256([fingerprint, messages])
         return Query(self.item_id, self.task, messages, self.question, self.steps, self.shown, key)
 
@@ -102,10 +90,7 @@ def ablations(of: str = "detection") -> tuple[str, ...]:
 def items(dataset: Dataset, name: str) -> list[Item]:
     """All items of a task: perturbed chains and their clean twins side by side, then natural errors.
 
-    Raises
-    ------
-    InputError
-        For a task that is unknown, or not asked of a dataset.
+    An `InputError` if the task is unknown, or not asked of a dataset.
     """
     task = get(name)
     if task.items is None:
@@ -131,7 +116,6 @@ def _by_id(dataset: Dataset) -> dict[str, Chain]:
 
 
 def _twins(dataset: Dataset) -> Iterator[Item]:
-    """Every perturbed chain and its clean twin, whole, with the step in question."""
     chains = _by_id(dataset)
     for row in dataset.causality:
         chain, target = chains[row.chain_id], row.target
@@ -145,14 +129,11 @@ def _detection(dataset: Dataset) -> list[Item]:
 
 
 def _localization(dataset: Dataset) -> list[Item]:
-    """Twins, then of the natural items, which stand in a drawn order, no more than there are perturbed chains.
-
-    Models' own solutions are long, and all of them would cost more than all the rest.
-    """
     twins = [
         replace(item, shown=None, labels={"target": -1 if item.labels["truth"] else item.shown})
         for item in _twins(dataset)
     ]
+    # Models' own solutions are long: all of them, which stand in a drawn order, would cost more than all the rest.
     natural = dataset.natural[: len(dataset.causality)]
     return twins + [
         _item(row, row.item_id, "natural", row.steps, labels={"target": row.first_error}) for row in natural
@@ -162,12 +143,8 @@ def _localization(dataset: Dataset) -> list[Item]:
 def _coverage(dataset: Dataset) -> list[Item]:
     chains, made = _by_id(dataset), []
     for row in dataset.coverage:
-        labels = {
-            "deletion_rate": row.deletion_rate,
-            "realized_rate": row.realized_rate,
-            "realized_chain_rate": row.realized_chain_rate,
-            "n_removed": len(row.removed),
-        }
+        labels = {name: getattr(row, name) for name in ("deletion_rate", "realized_rate", "realized_chain_rate")}
+        labels["n_removed"] = len(row.removed)
         kind, chain = "perturbed" if row.removed else "clean", chains[row.chain_id]
         made.append(_item(chain, row.item_id, kind, row.steps, removed=row.removed, labels=labels))
     return made
@@ -179,18 +156,15 @@ def _reference(dataset: Dataset) -> list[Item]:
 
 
 def _step_only(dataset: Dataset) -> list[Item]:
-    """Without problem and earlier steps: what is left cannot give the context away."""
     return [replace(item, question="", steps=(item.steps[item.shown],), shown=0) for item in _detection(dataset)]
 
 
 def _shuffled(dataset: Dataset) -> list[Item]:
-    """With the earlier steps in another order, the same for twins, where there are two steps to reorder."""
     made = []
     for item in _detection(dataset):
         if item.shown >= 2:
-            order = another_order(item.shown, item.chain_id)
-            steps = (*(item.steps[index] for index in order), item.steps[item.shown])
-            made.append(replace(item, steps=steps))
+            order = another_order(item.shown, item.chain_id)  # the same for twins
+            made.append(replace(item, steps=tuple(item.steps[index] for index in (*order, item.shown))))
     return made
 
 
@@ -218,50 +192,50 @@ _DETECTION = Task(
     headline="balanced_accuracy",
     default=True,
 )
-_LOCALIZATION = Task(
-    name="localization",
-    title="Exp 2, localization",
-    templates=("localization",),
-    answer=Localization,
-    items=_localization,
-    truth="target",
-    confidence=lambda scores: 1 - scores[-1],  # P(some step is broken)
-    metric="localization",
-    headline="exact",
-    default=True,
-)
-_COVERAGE = Task(
-    name="coverage",
-    title="coverage",
-    templates=("rubric", "coverage"),
-    answer=Coverage,
-    items=_coverage,
-    truth="reference",
-    reference_task="reference",
-    metric="coverage_trend",
-    headline="order_accuracy",
-    default=True,
-)
 _ABLATED = replace(_DETECTION, default=False, ablates="detection")
-_ROWS = (
-    _DETECTION,
-    _LOCALIZATION,
-    _COVERAGE,
-    Task(
-        name="reference",
-        title="coverage reference",
-        templates=("rubric", "reference"),
-        answer=Coverage,
-        items=_reference,
-    ),
-    replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only),
-    replace(
-        _ABLATED,
-        name="shuffled",
-        title="shuffled context",
-        items=_shuffled,
-        unasked="fewer than two steps to shuffle",
-    ),
-    Task(name="negation", title="negation", templates=("negation",), answer=None, items=None),
-)
-TASKS: dict[str, Task] = {task.name: task for task in _ROWS}
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        _DETECTION,
+        Task(
+            name="localization",
+            title="Exp 2, localization",
+            templates=("localization",),
+            answer=Localization,
+            items=_localization,
+            truth="target",
+            confidence=lambda scores: 1 - scores[-1],  # P(some step is broken)
+            metric="localization",
+            headline="exact",
+            default=True,
+        ),
+        Task(
+            name="coverage",
+            title="coverage",
+            templates=("rubric", "coverage"),
+            answer=Coverage,
+            items=_coverage,
+            truth="reference",
+            reference_task="reference",
+            metric="coverage_trend",
+            headline="order_accuracy",
+            default=True,
+        ),
+        Task(
+            name="reference",
+            title="coverage reference",
+            templates=("rubric", "reference"),
+            answer=Coverage,
+            items=_reference,
+        ),
+        replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only),
+        replace(
+            _ABLATED,
+            name="shuffled",
+            title="shuffled context",
+            items=_shuffled,
+            unasked="fewer than two steps to shuffle",
+        ),
+        Task(name="negation", title="negation", templates=("negation",), answer=None, items=None),
+    )
+}
