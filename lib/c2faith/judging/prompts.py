@@ -1,7 +1,8 @@
 """Load, render and hash the prompt templates of `data/prompts` (paper, Appendix C; the wording is ours).
 
 A template is Markdown with `## system` and `## user` sections and `{placeholders}`. What fills them is untrusted:
-it is put in by one pass (a placeholder inside a problem stays text), and the templates' own tags in it are disarmed.
+it is put in by one pass (a placeholder inside a problem stays text), and the templates' own tags in it are
+disarmed: a step can neither close its element nor pose as another one.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def render(
     templates: Iterable[str],
     question: str,
     steps: tuple[str, ...],
+    *,
     target: int | None = None,
     original: tuple[str, ...] = (),
     removed: tuple[int, ...] = (),

@@ -39,7 +39,9 @@ class Item:
     def query(self, fingerprint: str) -> Query:
         """The item as a judge with this fingerprint gets it."""
         templates = get(self.task).templates
-        messages = prompts.render(templates, self.question, self.steps, self.shown, self.original, self.removed)
+        messages = prompts.render(
+            templates, self.question, self.steps, target=self.shown, original=self.original, removed=self.removed
+        )
         key = sha256([fingerprint, messages])
         return Query(self.item_id, self.task, messages, self.question, self.steps, self.shown, key)
 
