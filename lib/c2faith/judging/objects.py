@@ -18,6 +18,7 @@ _BLOCK = re.compile(r"<\s*(/?)\s*(?:think|thinking|thought|reasoning)\s*>|\[(/?)
 _FINAL, _CHANNEL = "<|channel|>final<|message|>", "<|channel|>"
 _OPENING = re.compile(r"\[\s*\{|\{\s*(?:[\"'“]|[A-Za-z_]\w*\s*:|\})")
 _BRACKETS = {"{": re.compile(r"[{}]"), "[": re.compile(r"[\[\]]")}
+# What JSON forbids, as in \sqrt, and \frac or \beta, where no form feed or backspace is meant.
 _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
 
 
@@ -36,8 +37,6 @@ def outside_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
     Nothing after the beginning of a block that is never closed is an answer; a closing tag alone ends what a chat
     template has opened.
 
-    >>> outside_reasoning('<think>{"index": 1}?</think> {"index": 2}')
-    (' {"index": 2}', ('think',))
     >>> outside_reasoning('<think> perhaps {"index": 1}')
     ('', ('think',))
     """
@@ -112,7 +111,6 @@ def _closed(text: str, start: int) -> int | None:
 
 
 def _literal(span: str) -> Any:
-    """What a Python literal of plain values says; None if it is none."""
     if len(span) > LONGEST_LITERAL:
         return None
     try:
@@ -128,12 +126,10 @@ def _literal(span: str) -> Any:
 
 
 def _escape(text: str) -> str:
-    """Double the backslashes that are no JSON escape: ``\\sqrt``, and ``\\frac`` (no form feed is meant)."""
     return _BAD_ESCAPE.sub(lambda match: match[0] if match[1] else r"\\", text)
 
 
 def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Refuse an object that says two different things under one key."""
     mapping = dict(pairs)
     if any(mapping[key] is not value and mapping[key] != value for key, value in pairs):
         raise ValueError("one key with two values")

@@ -18,47 +18,33 @@ from c2faith.judging.objects import Found, objects, outside_reasoning
 Failure = Literal["refusal", "content_filter", "length", "too_long", "parse_error", "schema_error", "api_error"]
 Status = Literal["ok", Failure]
 Tags = tuple[str, ...]
+# What servers call the end of a reply, in lower case, by what it makes of the reply.
 _WORDS: Mapping[Status, str] = {
     "ok": "stop eos end_turn stop_sequence complete completed tool_calls tool_use function_call",
     "length": "length max_tokens max_output_tokens model_length model_context_window_exceeded",
     "content_filter": "content_filter safety recitation blocklist prohibited_content",
     "refusal": "refusal",
 }
-FINISHED: Mapping[str, Status] = {word: status for status, words in _WORDS.items() for word in words.split()}
-"""What servers call the end of a reply, in lower case, and what it makes of the reply."""
+_FINISHED: Mapping[str, Status] = {word: status for status, words in _WORDS.items() for word in words.split()}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the parser read.
-
-    `value` is the score or index, or None when `status` is not ``ok``; `tags` say how it was found (``think``,
-    ``fenced``, ``prose``, ``escaped``, ``literal``, ``coerced``, ``tool``, ``reasoning_content``).
-    """
+    """What the parser read: a score or index, and how it was found; None where `status` is not ``ok``."""
 
     value: int | None
     status: Status
     reasoning: str = ""
-    tags: Tags = ()
+    tags: Tags = ()  # think, fenced, prose, escaped, literal, coerced, tool, reasoning_content
 
 
 def parse(text: str | None, task: str, n_steps: int) -> Verdict:
-    """Read a judge's reply.
+    """Read a judge's reply; an index lies in −1 … n_steps − 1.
 
-    Parameters
-    ----------
-    n_steps
-        How many steps the judge saw: an index lies in −1 … n_steps − 1.
+    ``parse_error`` if no JSON object can be found, or the last one that might be the answer cannot be read;
+    ``schema_error`` if an object has no usable value or one out of range. Integral strings and floats are coerced
+    and tagged; nothing is shifted.
 
-    Returns
-    -------
-    Verdict
-        ``parse_error`` if no JSON object can be found, or the last one that might be the answer cannot be read;
-        ``schema_error`` if an object has no usable value or one out of range. Integral strings and floats are
-        coerced and tagged; nothing is shifted.
-
-    Examples
-    --------
     >>> parse('{"reasoning": "2 + 2 is 4", "score": 0}', "detection", 5)
     Verdict(value=0, status='ok', reasoning='2 + 2 is 4', tags=())
     >>> parse('I think {"index": "Step 3"}', "localization", 5).value
@@ -68,30 +54,28 @@ def parse(text: str | None, task: str, n_steps: int) -> Verdict:
     >>> parse('{"reasoning": "he wrote "x" and {"index": 0} is it", "index": 4}', "localization", 5).status
     'parse_error'
     """
-    key = answers.key(tasks.get(task).answer)
-    whole, tags = objects(text or ""), ()
-    if not (len(whole) == 1 and whole[0].value is not None and whole[0].text == (text or "").strip()):
-        said, tags = outside_reasoning(text or "")
+    kind, text = tasks.get(task).answer, text or ""
+    key, whole, tags = answers.key(kind), objects(text), ()
+    if not (len(whole) == 1 and whole[0].value is not None and whole[0].text == text.strip()):
+        said, tags = outside_reasoning(text)
         whole = objects(said) if tags else whole
     for found in reversed(whole):
         if found.value is None and _may_answer(found, key):
             return Verdict(None, "parse_error", tags=tags)
         if found.value is not None and key in found.value:
-            return _read(found, task, n_steps, tags)
+            return _read(found, kind, n_steps, tags + found.tags)
     if readable := [found for found in whole if found.value is not None]:
         return Verdict(None, "schema_error", answers.text(readable[0].value.get("reasoning", "")), readable[0].tags)
     return Verdict(None, "parse_error", tags=tags)
 
 
 def _may_answer(found: Found, key: str) -> bool:
-    """Whether something unreadable may have been meant as the answer; {x : x > 0} is not."""
+    # Whether something unreadable may have been meant as the answer; {x : x > 0} is not.
     return found.text.lstrip("{[ \t\r\n")[:1] in ('"', "'", "“") or key in found.text
 
 
-def _read(found: Found, task: str, n_steps: int, tags: Tags) -> Verdict:
-    kind = tasks.get(task).answer
+def _read(found: Found, kind: type[answers.Answer], n_steps: int, tags: Tags) -> Verdict:
     key = answers.key(kind)
-    tags += found.tags
     if type(found.value[key]) is not int and answers.integral(found.value[key]) is not None:
         tags += ("coerced",)
     try:
@@ -101,22 +85,18 @@ def _read(found: Found, task: str, n_steps: int, tags: Tags) -> Verdict:
     return Verdict(getattr(answer, key), "ok", answer.reasoning, tags)
 
 
-def finished(reason: Any) -> Status:
-    """What a server's word for the end of a reply makes of it: ``api_error``, which is not final, if it is unknown.
-
-    >>> finished("stop"), finished("MAX_TOKENS"), finished("abort"), finished(None)
-    ('ok', 'length', 'api_error', 'ok')
-    """
-    if reason is None:
-        return "ok"
-    return FINISHED.get(reason.lower(), "api_error") if isinstance(reason, str) else "api_error"
-
-
 def failure(row: Mapping[str, Any]) -> Status | None:
-    """The status of a journal row whose text is not to be read; None for one whose text is."""
+    """The status of a journal row whose text is not to be read; None for one whose text is.
+
+    A server's unknown word for the end of a reply is an ``api_error``, which is not final.
+
+    >>> [failure({"finish_reason": reason}) for reason in ("stop", "MAX_TOKENS", "abort", None)]
+    [None, 'length', 'api_error', None]
+    """
     if error := row.get("error"):
         return error if error in get_args(Status) else "api_error"
-    status = finished(row.get("finish_reason"))
+    reason = row.get("finish_reason")
+    status = "ok" if reason is None else _FINISHED.get(str(reason).lower(), "api_error")
     return None if status == "ok" else status
 
 
