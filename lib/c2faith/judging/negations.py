@@ -24,13 +24,9 @@ def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any)
     """What `negate.llm.LlmNegator` asks: a judge's model, sampled as in the paper (Section 4.2).
 
     `name` and `edge` are as for `judges.make`; `path` is the journal of negations; `max_cost` are dollars over all
-    resumes: no call is begun that might take the journal's cost past them.
-
-    Raises
-    ------
-    InputError
-        If the name is no API judge's, its endpoint is not set up, or `max_cost` is given and it has no prices. When
-        called: if the endpoint refuses or gives no answer, or `max_cost` is reached; what was written is kept.
+    resumes: no call is begun that might take the journal's cost past them. An `InputError` if the name is no API
+    judge's, its endpoint is not set up, or `max_cost` is given and it has no prices; when called, if the endpoint
+    refuses or gives no answer, or `max_cost` is reached: what was written is kept.
     """
     config = judges.read_config(name, edge.get("base_url"))
     if not judges.is_api(config["provider"]):

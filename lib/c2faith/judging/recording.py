@@ -23,14 +23,9 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     """Copy a run's items and the settled replies of its judges to `data/frozen/<run>`.
 
     What is recorded is never rewritten: of a judge that is there already only tasks that it was not asked before
-    are added. With the replies of a judge that was trained on the run goes the judge itself, to
-    `data/frozen/<run>/cros`. `record.json` says of each judge which command made its replies, on what, and the
-    hash of each file; what came later stands under ``added``.
-
-    Raises
-    ------
-    InputError
-        If a judge has items pending, is recorded with all its tasks already, or was another one then.
+    are added. A judge that was trained on the run goes to `data/frozen/<run>/cros`. `record.json` says of each
+    judge which command made its replies, on what, and the hash of each file; what came later is under ``added``.
+    An `InputError` if a judge has items pending, is recorded with all its tasks already, or was another one then.
     """
     target, source = replies.folders(run)
     rows = dataset.of_run(run)
@@ -67,7 +62,7 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
 def _to_record(
     rows: dataset.Dataset, run: str, judge: str, known: dict[str, Any] | None
 ) -> dict[str, list[replies.Row]]:
-    """The rows of a judge's journals that are not recorded yet, by file name, if all of them can be."""
+    # The rows of a judge's journals that are not recorded yet, by file name, if all of them can be.
     target, folder = (replies.judge_folder(place, judge) for place in replies.folders(run))
     fingerprint = replies.read_pin(folder)["fingerprint"]
     found = {path.name: list(replies.read(path)) for path in sorted(folder.glob("*.jsonl"))}
@@ -88,7 +83,6 @@ def _to_record(
 
 
 def _copy_trained(source: Path, target: Path) -> list[Path]:
-    """A trained judge's heads, settings and log, unless they are recorded already."""
     files = [path for pattern in TRAINED for path in sorted(source.glob(pattern))]
     copies = [target / path.relative_to(source) for path in files if not target.exists()]
     for path, copy in zip(files, copies, strict=False):
@@ -97,8 +91,8 @@ def _copy_trained(source: Path, target: Path) -> list[Path]:
 
 
 def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
-    """What makes these replies again; tasks are named where some are asked on request only."""
     asked = [name.removesuffix(".jsonl") for name in files]
+    # Tasks are named where some are asked on request only.
     named = "" if set(asked) <= set(tasks.default()) else f" TASKS={','.join(asked)}"
     return f"make judge RUN={run} JUDGE={judge_id}{named}"
 

@@ -8,20 +8,19 @@ without any reply have status ``pending``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from c2faith import dataset
-from c2faith.judging import judges as registry
 from c2faith.judging import replies, tasks, verdicts
-from c2faith.judging.judges import pricing
+from c2faith.judging.judges import is_api, pricing
 from c2faith.judging.tasks import Item
 from c2faith.records import Chain, InputError
 
-FULL = 4.0
-OF_ITEM = ("task", "item_id", "chain_id", "problem_id", "kind", "n_steps")
+_FULL = 4.0
+_OF_ITEM = ("task", "item_id", "chain_id", "problem_id", "kind", "n_steps")
 
 
 def verdict_frame(
@@ -31,21 +30,18 @@ def verdict_frame(
 
     Journal rows under another key (another prompt or judge) are not used; ``attrs["stale"]`` counts their keys.
     """
-    latest, records, used = replies.latest(rows), [], 0
-    for item in items:
-        row = latest.get(item.query(fingerprint).key)
-        used += row is not None
-        records.append(_record(item, row, judge_id))
-    frame = pd.DataFrame.from_records(records)
+    latest = replies.latest(rows)
+    used = [latest.get(item.query(fingerprint).key) for item in items]
+    frame = pd.DataFrame.from_records([_record(*pair, judge_id) for pair in zip(items, used, strict=True)])
     frame["value"] = frame["value"].astype(float)
-    frame.attrs["stale"] = len(latest) - used
+    frame.attrs["stale"] = len(latest) - sum(row is not None for row in used)
     return frame
 
 
 def load(
     run: str, judges: Sequence[str] = (), *, reference: str = "annotated", asked: Sequence[str] = ()
 ) -> dict[str, pd.DataFrame]:
-    """Verdict frames of a run, by task.
+    """Verdict frames of a run, by task; an `InputError` for a judge without replies, or if there are none at all.
 
     Parameters
     ----------
@@ -56,11 +52,6 @@ def load(
         reference task.
     asked
         Tasks, all that are measured if empty; those without any replies are left out, as the ablations mostly are.
-
-    Raises
-    ------
-    InputError
-        For a judge without replies, an unknown reference, or no replies at all.
     """
     rows = dataset.of_run(run)
     known = {task: replies.asked(run, task) for task in asked or tasks.scored()}
@@ -82,10 +73,9 @@ def load(
 
 
 def spending(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What the verdicts in `frames` took: calls, tokens, dollars and seconds, one row a judge and task.
+    """What the verdicts in `frames` took, as in `pricing.summary`, one row a judge and task.
 
-    The columns are those of `pricing.summary`; `dollars` is 0 for judges that run offline, NaN where an endpoint's
-    prices are not recorded.
+    `dollars` is 0 for judges that run offline, NaN where an endpoint's prices are not recorded.
     """
     rows = []
     for task, frame in frames.items():
@@ -93,7 +83,7 @@ def spending(run: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             config = replies.pinned(run, judge)
             prices = pricing.read_prices(judge, config.get("prices"))
             spent = pricing.summary(replies.of_run(run, judge, task), prices)
-            if math.isnan(spent["dollars"]) and not registry.is_api(config.get("provider", "local")):
+            if math.isnan(spent["dollars"]) and not is_api(config.get("provider", "local")):
                 spent["dollars"] = 0.0
             rows.append({"judge_id": judge, "task": task, **spent})
     return pd.DataFrame(rows)
@@ -113,21 +103,16 @@ def annotated(chain: Chain, removed: Collection[int]) -> float:
     if not everything:
         return math.nan
     kept = set().union(*(ids for index, ids in enumerate(carried) if index not in removed))
-    return FULL * len(kept) / len(everything)
+    return _FULL * len(kept) / len(everything)
 
 
 def retention(chain: Chain, removed: Collection[int]) -> float:
-    """4 × the share of steps kept, in [0, 4], unrounded.
-
-    >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c", "d"))
-    >>> retention(chain, [1])
-    3.0
-    """
-    return FULL * (1 - len(set(removed)) / len(chain.steps))
+    """4 × the share of steps kept, in [0, 4], unrounded."""
+    return _FULL * (1 - len(set(removed)) / len(chain.steps))
 
 
-LABEL_FREE: dict[str, Callable[[Chain, Collection[int]], float]] = {"annotated": annotated, "retention": retention}
-"""Coverage references that need no model: what is known of a chain by annotation or by construction."""
+# Coverage references that need no model: what is known of a chain by annotation or by construction.
+_LABEL_FREE = {"annotated": annotated, "retention": retention}
 
 
 def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.DataFrame:
@@ -138,11 +123,11 @@ def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.Data
 def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[str, Any]:
     record = {
         "judge_id": judge_id,
-        **{name: getattr(item, name) for name in OF_ITEM},
+        **{name: getattr(item, name) for name in _OF_ITEM},
         **item.labels,
         "value": None,
         "status": "pending",
-        "confidence": float("nan"),
+        "confidence": math.nan,
         "reasoning": "",
     }
     if row is not None:
@@ -154,14 +139,12 @@ def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[st
 
 
 def _references(run: str, rows: dataset.Dataset, reference: str, task: str) -> dict[str, float]:
-    """The reference score of every item: known of its chain, or the verdict of a judge of `task`."""
-    if score := LABEL_FREE.get(reference):
+    if score := _LABEL_FREE.get(reference):
         chains = {chain.chain_id: chain for chain in rows.chains}
         return {row.item_id: score(chains[row.chain_id], row.removed) for row in rows.coverage}
     known = replies.asked(run, task)
     if reference not in known:
-        raise InputError(
-            f"unknown reference {reference!r} in run {run}: choose from {', '.join([*LABEL_FREE, *known])}"
-        )
+        choice = ", ".join([*_LABEL_FREE, *known])
+        raise InputError(f"unknown reference {reference!r} in run {run}: choose from {choice}")
     frame = _of_judge(run, rows, reference, task)
     return dict(zip(frame["item_id"], frame["value"], strict=True))

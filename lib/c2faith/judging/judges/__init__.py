@@ -27,10 +27,8 @@ PROVIDERS = {
     "baseline": "c2faith.judging.judges.baselines",
     "cros": "c2faith.cros.judge",
 }
-SERVERS = ("server", "vllm", "ollama", "llama.cpp")
-"""What may stand before the name of a model that is reached by an address."""
-OURS = ("messages", "model", "stream", "response_format")
-"""Fields of a request that the library fills itself."""
+_SERVERS = ("server", "vllm", "ollama", "llama.cpp")  # before the name of a model that is reached by an address
+_OURS = {"messages", "model", "stream", "response_format"}  # a request's fields that the library fills itself
 _TYPES = ("dict", "list", "float", "[key]")  # of a JSON value, in a validation error's place
 
 
@@ -50,7 +48,7 @@ class Description(BaseModel):
 
     @model_validator(mode="after")
     def _leave_ours_alone(self) -> Self:
-        if is_api(self.provider) and (taken := sorted({*OURS} & {*(self.parameters or {})})):
+        if is_api(self.provider) and (taken := sorted(_OURS.intersection(self.parameters or {}))):
             raise ValueError(f"parameters.{taken[0]} is filled in by the library; leave it out")
         return self
 
@@ -66,41 +64,27 @@ def is_api(provider: str) -> bool:
 
 
 def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
-    """What a judge is: its YAML, or the little that ``provider/model`` says, or the name itself at `base_url`.
-
-    Raises
-    ------
-    InputError
-        For a name that is none of them, and for a YAML that is no judge.
-    """
+    """What a judge is: its YAML, or the little that ``provider/model`` says, or the name itself at `base_url`."""
     path = paths.JUDGES / f"{name}.yaml"
     if "/" not in name and path.exists():
         return _read_yaml(path)
     if name.endswith((".yaml", ".yml")):
         return _read_yaml(Path(name))
     provider, slash, model = name.partition("/")
-    if base_url and (not slash or provider not in (*PROVIDERS, *SERVERS)):
+    if base_url and (not slash or provider not in (*PROVIDERS, *_SERVERS)):
         # What stands before the slash is no provider but half of a model's name, as in "Qwen/Qwen3-8B".
         provider, model = "server", name
     if not model:
         known = ", ".join(named())
         raise InputError(f"unknown judge {name!r}: choose from {known}, or give provider/model, or BASE_URL")
-    config = {"judge_id": paths.judge_name(judge_id(name)), "provider": provider, "model": model}
+    words = "".join(c if c.isalnum() or c in "._" else " " for c in name).split()
+    config = {"judge_id": paths.judge_name("-".join(words)), "provider": provider, "model": model}
     if PROVIDERS.get(provider) == API:  # a named judge may list the model's prices
         listed = (read_config(other) for other in named())
         prices = (other["prices"] for other in listed if other["model"] == model and other.get("prices"))
         if found := next(prices, None):
             config["prices"] = found
     return config
-
-
-def judge_id(name: str) -> str:
-    """A folder name for ``provider/model``.
-
-    >>> judge_id("local/models/my judge")
-    'local-models-my-judge'
-    """
-    return "-".join("".join(c if c.isalnum() or c in "._" else " " for c in name).split())
 
 
 def make(name: str, **edge: Any) -> Judge:

@@ -13,26 +13,18 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One item as a judge gets it.
-
-    `messages` are (role, content) pairs: all that a language model sees. `question`, `steps` and `target` are the
-    same, unrendered, for judges that compute; what a task hides is not in them either. `target` is the index of the
-    step in question for detection and its ablations (later steps are not part of the query), else None: it never
-    carries the answer. `prompt_sha256` is the hash of the judge's fingerprint and the messages: a changed prompt,
-    model or parameter is another `key`.
-    """
+    """One item as a judge gets it; what a task hides is in none of its fields, and no label is."""
 
     item_id: str
     task: str
-    messages: tuple[tuple[str, str], ...]
-    question: str
+    messages: tuple[tuple[str, str], ...]  # (role, content): all that a language model sees
+    question: str  # this and the next two are the same, unrendered, for judges that compute
     steps: tuple[str, ...]
-    target: int | None
-    prompt_sha256: str
+    target: int | None  # the step in question, the last one, for detection and its ablations
+    prompt_sha256: str  # of the judge's fingerprint and the messages: changed ones make another key
 
     @property
     def n_steps(self) -> int:
-        """How many steps the judge sees; verdicts of localization lie in −1 … n_steps − 1."""
         return len(self.steps)
 
     @property
@@ -43,12 +35,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One attempt's raw outcome; nothing here is parsed.
-
-    `error` is None, or the kind of failure (``content_filter``, ``refusal``, ``api_error`` …) of an attempt that
-    brought no text. `scores` are the probabilities of the admissible answers in their order (detection: 0, 1;
-    localization: 0 … n−1, −1; coverage: 0 … 4) where a judge gives them.
-    """
+    """One attempt's raw outcome; nothing here is parsed."""
 
     text: str | None
     finish_reason: str | None = "stop"
@@ -56,7 +43,8 @@ class Reply:
     latency_s: float = 0.0
     model: str = ""
     mode: str = ""
-    error: str | None = None
+    error: str | None = None  # a `verdicts.Failure`, where an attempt brought no text
+    # Probabilities of the admissible answers, if a judge gives them: 0, 1; 0 … n − 1, −1 (localization); 0 … 4.
     scores: tuple[float, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
