@@ -6,7 +6,7 @@ import pytest
 
 from c2faith.judging import judges
 from c2faith.judging.judges.base import Query
-from c2faith.judging.judges.baselines import RULES, Baseline
+from c2faith.judging.judges.computed import RULES, Baseline
 from c2faith.judging.verdicts import parse
 from c2faith.records import InputError
 

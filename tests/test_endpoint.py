@@ -129,6 +129,10 @@ def test_a_model_named_on_the_spot_has_the_prices_of_its_named_judge():
     assert "prices" not in judges.read_config("local/gpt-4.1")
 
 
+def test_a_model_named_on_the_spot_is_kept_in_a_plain_folder():
+    assert judges.read_config("local/models/my judge")["judge_id"] == "local-models-my-judge"
+
+
 def test_a_description_with_wrong_prices_is_refused():
     config = {"judge_id": "j", "provider": "openai", "model": "m", "prices": {"as_of": "2026-11-30", "in": 1}}
     with pytest.raises(InputError, match=r"judge j: prices\.\w+"):

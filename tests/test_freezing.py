@@ -7,7 +7,7 @@ from c2faith import dataset, paths
 from c2faith.__main__ import main
 from c2faith.judging import judges, replies, tasks, verdict_frames
 from c2faith.judging.ask import ask_run
-from c2faith.judging.judges.symbolic import SymbolicJudge
+from c2faith.judging.judges.computed import SymbolicJudge
 from c2faith.judging.recording import freeze
 from c2faith.records import InputError, read_json, sha256_file
 

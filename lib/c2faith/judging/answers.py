@@ -1,7 +1,7 @@
 """What an answer is: the JSON schema that judges are sent, and what is read back.
 
-What is asked for is strict; what is read is a little wider, and here alone it is said how much: other keys are
-ignored, `reasoning` may be missing, and a value may be an integral float or a string such as ``Step 3``.
+What is read is a little wider than what is asked for, and here alone it is said how much: other keys are ignored,
+`reasoning` may be missing, and a value may be an integral float or a string such as ``Step 3``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ def integral(value: Any) -> int | None:
 
 
 def text(value: Any) -> str:
-    """A reasoning as text, whatever JSON it came as; half a surrogate pair, which no file can hold, is replaced.
-
-    >>> text("half \\ud800 pair"), text(["a", 1])
-    ('half � pair', '["a", 1]')
-    """
+    """A reasoning as text, whatever JSON it came as; half a surrogate pair, which no file can hold, is replaced."""
     said = value if isinstance(value, str) else json.dumps(value)
     return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -77,7 +73,7 @@ class Coverage(Answer):
 
 @cache
 def key(kind: type[Answer]) -> str:
-    """The name of a model's value."""
+    """The name of an answer's value."""
     return next(name for name in kind.model_fields if name != "reasoning")
 
 
@@ -94,17 +90,12 @@ def admissible(kind: type[Answer], n_steps: int) -> range:
 
 
 @cache
-def schema(kind: type[Answer], n_steps: int | None = None) -> dict[str, Any]:
-    """A model's JSON schema, as OpenAI's strict mode wants it: all keys required, no others, nothing but types.
+def schema(kind: type[Answer]) -> dict[str, Any]:
+    """An answer's JSON schema, as OpenAI's strict mode wants it: all keys required, no others, nothing but types.
 
-    Without `n_steps` an index has no bounds: one schema serves chains of every length.
+    An index has no bounds: one schema serves chains of every length.
     """
     whole = kind.model_json_schema(mode="serialization")
-    properties = {
-        name: {word: value for word, value in field.items() if word != "title"}
-        for name, field in whole["properties"].items()
-    }
-    if n_steps is not None:
-        properties[key(kind)]["enum"] = list(admissible(kind, n_steps))
-    kept = ("type", "properties", "required", "additionalProperties")
-    return {word: whole[word] for word in kept} | {"properties": properties}
+    for field in whole["properties"].values():
+        field.pop("title")
+    return {word: whole[word] for word in ("type", "properties", "required", "additionalProperties")}

@@ -23,8 +23,8 @@ PROVIDERS = {
     "azure": API,
     "deepseek": API,
     "local": "c2faith.judging.judges.local",
-    "symbolic": "c2faith.judging.judges.symbolic",
-    "baseline": "c2faith.judging.judges.baselines",
+    "symbolic": "c2faith.judging.judges.computed",
+    "baseline": "c2faith.judging.judges.computed",
     "cros": "c2faith.cros.judge",
 }
 _SERVERS = ("server", "vllm", "ollama", "llama.cpp")  # before the name of a model that is reached by an address
