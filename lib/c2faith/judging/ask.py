@@ -51,25 +51,14 @@ def ask_run(
 ) -> dict[str, Tally]:
     """Ask one judge everything of a run that it has not answered; a tally by task.
 
-    Parameters
-    ----------
-    name, edge
-        The judge, and its endpoint, connections and the like (see `judges.make`).
-    asked
-        Tasks; those of the judge if empty.
-    part
-        A shard such as ``3/8``: only its items are asked.
-    max_cost
-        Dollars over all tasks and resumes.
-    batch
-        Through the provider's Batch API.
-    announce
-        Takes what is to be known beforehand: items that cannot be asked, the forecast of what costs money.
+    `name` and `edge` are as for `judges.make`; `asked` are tasks, the judge's own if empty; `part` is a shard such
+    as ``3/8``; `max_cost` are dollars over all tasks and resumes. `announce` takes what is to be known beforehand:
+    items that cannot be asked, the forecast of what costs money.
     """
     if max_cost is not None and not 0 <= max_cost < math.inf:
         raise InputError(f"MAX_COST={max_cost}: give dollars, 0 or more")
-    frozen, folder = replies.folders(run)
-    judge = judges.make(name, batch=folder if batch else None, **edge)
+    folders = replies.folders(run)
+    judge = judges.make(name, batch=folders[1] if batch else None, **edge)
     asked = tuple(asked or judge.tasks)
     _refuse_unanswered(judge, asked)
     rows, recorded, tallies, pending = dataset.of_run(run), {}, {}, []
@@ -78,10 +67,9 @@ def ask_run(
         if line := tasks.left_out(rows, task):
             announce(line)
         whole = [item.query(judge.fingerprint) for item in tasks.items(rows, task)]
-        known = replies.settled(replies.read(replies.journal_path(frozen, judge.judge_id, task)))
-        left = [query for query in whole if query.key not in known]
-        queries[task], recorded[task] = shard(left, part), len(whole) - len(left)
-        live = replies.journal_path(folder, judge.judge_id, task)
+        frozen, live = (replies.journal_path(folder, judge.judge_id, task) for folder in folders)
+        kept, left = _standing(judge, frozen, whole)
+        queries[task], recorded[task] = shard(left, part), kept.finished
         tallies[task], missing = _standing(judge, live, queries[task])
         pending += missing
     if hasattr(judge, "prices"):
@@ -91,7 +79,7 @@ def ask_run(
     for group in [unfinished] if batch and unfinished else [[task] for task in unfinished]:
         elsewhere = sum(tally.dollars for task, tally in tallies.items() if task not in group)
         limit = None if max_cost is None else max_cost - elsewhere
-        tallies |= ask(judge, [query for task in group for query in queries[task]], folder, max_cost=limit)
+        tallies |= ask(judge, [query for task in group for query in queries[task]], folders[1], max_cost=limit)
     for task, count in recorded.items():
         tallies[task].items += count
         tallies[task].finished += count
@@ -101,13 +89,9 @@ def ask_run(
 def ask(judge: Judge, queries: Sequence[Query], folder: Path, *, max_cost: float | None = None) -> dict[str, Tally]:
     """Ask a judge the queries of one task or several that are not finished in a run's folder; a tally by task.
 
-    `max_cost` are dollars over all resumes of these tasks; the judge stops before they are passed.
-
-    Raises
-    ------
-    InputError
-        If the judge was recorded with other parameters, a journal is held by another process, the disk is full, or
-        the endpoint refuses for good (wrong key, no quota, no such model).
+    `max_cost` are dollars over all resumes of these tasks; the judge stops before they are passed. An `InputError`
+    if the judge was recorded with other parameters, a journal is held by another process, the disk is full, or the
+    endpoint refuses for good (wrong key, no quota, no such model).
     """
     replies.pin(judge, folder)
     asked: dict[Path, list[Query]] = {}
@@ -131,8 +115,8 @@ def ask_into(
                 raise InputError(f"MAX_COST={max_cost}: judge {judge.judge_id} has no prices to count with")
             judge.limit_spending(max_cost - paid)
         label, total = f"{judge.judge_id} {'+'.join(path.stem for path in asked)}", sum(map(len, asked.values()))
-        status = getattr(judge, "status", str)
-        with Progress(label, total, total - len(pending), status=status) as progress:
+        done = total - len(pending)
+        with Progress(label, total, done, status=getattr(judge, "status", str)) as progress:
             progress.dollars = paid
             for query, reply in judge.replies(pending) if pending else ():
                 row = place[query.task].append(query, reply)
@@ -153,8 +137,7 @@ def _refuse_unanswered(judge: Judge, asked: Sequence[str]) -> None:
 def shard(queries: Sequence[Query], part: str) -> list[Query]:
     """The queries of one part of a run, ``k/n`` with 1 ≤ k ≤ n; all if empty.
 
-    An item's part depends on its id alone, so it is the same on every machine and whatever else is asked; the
-    journals of disjoint parts merge by concatenation.
+    An item's part depends on its id alone; the journals of disjoint parts merge by concatenation.
     """
     if not part:
         return list(queries)

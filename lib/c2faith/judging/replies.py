@@ -53,12 +53,12 @@ def folders(run: str) -> tuple[Path, Path]:
 
 
 def judge_folder(folder: Path, judge_id: str) -> Path:
-    """Where one of a run's folders keeps what is a judge's."""
+    """Where one of a run's folders keeps a judge's `judge.json` and journals."""
     return folder / "replies" / judge_id
 
 
 def journal_path(folder: Path, judge_id: str, task: str) -> Path:
-    """Where one of a run's folders keeps the journal of a judge and task."""
+    """Where one of a run's folders keeps a judge's replies of a task."""
     return judge_folder(folder, judge_id) / f"{task}.jsonl"
 
 
@@ -70,23 +70,19 @@ def asked(run: str, task: str) -> list[str]:
 
 def of_run(run: str, judge_id: str, task: str) -> list[Row]:
     """All rows of a judge and task, recorded then live; what stands in both counts once."""
-    recorded, live = (list(read(journal_path(folder, judge_id, task))) for folder in folders(run))
-    known = {_attempt(row) for row in recorded}
-    return recorded + [row for row in live if _attempt(row) not in known]
+    return list(read(*(journal_path(folder, judge_id, task) for folder in folders(run))))
 
 
-def _attempt(row: Row) -> tuple[Any, ...]:
-    return *key(row), row.get("attempt"), row.get("at")
-
-
-def read(path: Path) -> Iterator[Row]:
-    """All complete rows of a journal, oldest first, each attempt once; nothing if there is no such file."""
+def read(*journals: Path) -> Iterator[Row]:
+    """All complete rows of those journals that exist, oldest first, each attempt once."""
     seen = set()
-    for number, line in iter_json_lines(path, torn=True) if path.exists() else ():
-        row = validated(line, _Row, f"{path}, line {number}: no journal row")
-        if _attempt(row) not in seen:
-            seen.add(_attempt(row))
-            yield row
+    for path in filter(Path.exists, journals):
+        for number, line in iter_json_lines(path, torn=True):
+            row = validated(line, _Row, f"{path}, line {number}: no journal row")
+            attempt = (*key(row), row["attempt"], row.get("at"))
+            if attempt not in seen:
+                seen.add(attempt)
+                yield row
 
 
 def key(row: Row) -> Key:
@@ -136,9 +132,9 @@ def read_pin(place: Path) -> dict[str, Any]:
 
 def pinned(run: str, judge_id: str) -> dict[str, Any]:
     """What a judge of a run is, as written down beside its recorded replies, else beside the live ones."""
-    for folder in folders(run):
-        if (judge_folder(folder, judge_id) / "judge.json").exists():
-            return read_pin(judge_folder(folder, judge_id))
+    for place in (judge_folder(folder, judge_id) for folder in folders(run)):
+        if (place / "judge.json").exists():
+            return read_pin(place)
     raise InputError(f"judge {judge_id} has no replies in run {run}: run `make judge RUN={run} JUDGE={judge_id}`")
 
 
@@ -146,8 +142,7 @@ class Journal:
     """An open journal, to be used as a context manager: it survives kills and full disks.
 
     A row is written by a single system call and forced to the disk every `checkpoint_s`. A torn last line is set
-    aside on opening, so its item is asked again. A second process on the same journal is refused (`InputError`).
-    One without any row is removed on closing.
+    aside on opening, a second process refused (`InputError`); without any row the file is removed on closing.
     """
 
     def __init__(self, path: Path, checkpoint_s: float = 5.0):
@@ -183,13 +178,9 @@ class Journal:
 
     def append(self, query: Query, reply: Reply) -> Row:
         """Write one attempt; on a full disk nothing of it stays and an `InputError` says so."""
-        row = asdict(reply) | {
-            "item_id": query.item_id,
-            "prompt_sha256": query.prompt_sha256,
-            "attempt": self._attempts[query.key],
-            "latency_s": round(reply.latency_s, 4),
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        row = {"item_id": query.item_id, "prompt_sha256": query.prompt_sha256, **asdict(reply)}
+        row |= {"attempt": self._attempts[query.key], "latency_s": round(reply.latency_s, 4)}
+        row["at"] = datetime.now(UTC).isoformat(timespec="seconds")
         line, size = dump(row) + b"\n", os.fstat(self._file).st_size
         try:
             if os.write(self._file, line) != len(line):
