@@ -56,10 +56,10 @@ def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any)
         rows = replies.latest(replies.read(path))
         found = [rows.get(asked.key, {}) for asked in queries]
         if tally.pending:
-            lost = [row for row in found if row.get("error") == "api_error" and "will_retry" not in row["extra"]]
-            if lost:
-                why = f"no negation came back ({lost[0]['extra'].get('message', '')}); the same command resumes"
-                raise InputError(f"{judge.endpoint.host}: {why}")
+            for row in found:
+                if row.get("error") == "api_error" and "will_retry" not in row["extra"]:
+                    why = f"no negation came back ({row['extra'].get('message', '')}); the same command resumes"
+                    raise InputError(f"{judge.endpoint.host}: {why}")
             raise InputError(
                 f"MAX_COST={max_cost:g} is reached (${tally.dollars:.4g} are spent on negations); "
                 "they are kept, the same command with a larger one resumes"

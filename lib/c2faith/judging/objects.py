@@ -1,7 +1,4 @@
-"""The JSON objects in a reply's text, outermost ones alone: what is inside something unreadable is never an answer.
-
-Every pass is linear in the text's length, whatever the text.
-"""
+"""The JSON objects in a reply's text, outermost ones alone, in passes that are linear in its length."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ _BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object with the text it stands in; `value` is None where that cannot be read, `tags` say how it was."""
+    """An object with the text it stands in."""
 
-    value: dict[str, Any] | None
+    value: dict[str, Any] | None  # None: it cannot be read
     text: str
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # where it stands and how it was read
 
 
 def outside_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
@@ -60,9 +57,9 @@ def outside_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
 def objects(text: str) -> list[Found]:
     """The outermost objects of a text, in order, readable or not.
 
-    Where one is no JSON, backslashes of LaTeX that JSON forbids are escaped; then a Python literal will do (single
-    quotes, a comma too many). What still cannot be read is kept without a value, up to the bracket that closes it
-    or, cut off, to the end of the text.
+    Where one is no JSON, backslashes of LaTeX that JSON forbids are escaped; then a Python literal will do. What
+    still cannot be read is kept without a value, up to its closing bracket or the end of the text; nothing inside
+    it is ever an answer.
 
     >>> [found.value for found in objects('first {"index": 1}, no: {"index": 4}')]
     [{'index': 1}, {'index': 4}]

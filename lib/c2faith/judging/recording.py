@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
     record = read_json(target / "record.json") if (target / "record.json").exists() else {}
     # All judges are looked through before anything is written.
     new = {judge: _to_record(rows, run, paths.judge_name(judge), record.get(judge)) for judge in chosen}
+    versions = {package.name: package.version for package in distributions() if package.name in VERSIONED}
+    versions["python"] = platform.python_version()
     written = []
     for judge, journals in new.items():
         kept, pinned = replies.judge_folder(target, judge), replies.read_pin(replies.judge_folder(source, judge))
@@ -42,7 +44,11 @@ def freeze(run: str, judges: Sequence[str] = ()) -> list[Path]:
             write_bytes(kept / name, b"".join(dump(row) + b"\n" for row in found))
             written.append(kept / name)
         files = {name: sha256_file(kept / name) for name in journals}
-        made = {"command": _command(run, judge, files), "versions": _versions(), "processor": platform.machine()}
+        asked = [name.removesuffix(".jsonl") for name in files]
+        # Tasks are named where some are asked on request only.
+        named = "" if set(asked) <= set(tasks.default()) else f" TASKS={','.join(asked)}"
+        command = f"make judge RUN={run} JUDGE={judge}{named}"
+        made = {"command": command, "versions": versions, "processor": platform.machine()}
         if pinned.get("provider") == "cros":
             copies = _copy_trained(source / "cros", target / "cros")
             made["trained"] = {str(copy.relative_to(target / "cros")): sha256_file(copy) for copy in copies}
@@ -71,9 +77,8 @@ def _to_record(
         why = "is recorded already, and records are never rewritten" if known else "has no replies to record"
         raise InputError(f"{paths.frozen_dir(run)}: {judge} {why}")
     if known and replies.read_pin(target)["fingerprint"] != fingerprint:
-        raise InputError(
-            f"{paths.frozen_dir(run)}: {judge} was recorded as another model; give this one another name"
-        )
+        where = paths.frozen_dir(run)
+        raise InputError(f"{where}: {judge} was recorded as another model; give this one another name")
     for name, kept in new.items():
         settled = replies.settled(kept)
         items = tasks.items(rows, name.removesuffix(".jsonl"))
@@ -88,15 +93,3 @@ def _copy_trained(source: Path, target: Path) -> list[Path]:
     for path, copy in zip(files, copies, strict=False):
         write_bytes(copy, path.read_bytes())
     return copies
-
-
-def _command(run: str, judge_id: str, files: Iterable[str]) -> str:
-    asked = [name.removesuffix(".jsonl") for name in files]
-    # Tasks are named where some are asked on request only.
-    named = "" if set(asked) <= set(tasks.default()) else f" TASKS={','.join(asked)}"
-    return f"make judge RUN={run} JUDGE={judge_id}{named}"
-
-
-def _versions() -> dict[str, str]:
-    found = {package.name: package.version for package in distributions() if package.name in VERSIONED}
-    return {"python": platform.python_version(), **found}

@@ -39,11 +39,10 @@ class Verdict:
 
 
 def parse(text: str | None, task: str, n_steps: int) -> Verdict:
-    """Read a judge's reply; an index lies in −1 … n_steps − 1.
+    """Read a judge's reply; an index lies in −1 … n_steps − 1, and is never shifted.
 
     ``parse_error`` if no JSON object can be found, or the last one that might be the answer cannot be read;
-    ``schema_error`` if an object has no usable value or one out of range. Integral strings and floats are coerced
-    and tagged; nothing is shifted.
+    ``schema_error`` if an object has no usable value or one out of range.
 
     >>> parse('{"reasoning": "2 + 2 is 4", "score": 0}', "detection", 5)
     Verdict(value=0, status='ok', reasoning='2 + 2 is 4', tags=())

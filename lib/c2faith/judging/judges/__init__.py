@@ -90,21 +90,17 @@ def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
 def make(name: str, **edge: Any) -> Judge:
     """The judge of that name.
 
-    Parameters
-    ----------
-    name
-        A name of `data/judges`, a path to such a YAML, or ``provider/model``: ``openai/…``, ``azure/<deployment>``,
-        ``deepseek/…``, ``local/<hub id or folder>``; together with `base_url` a model of that server, under its
-        own name or after ``server/``, ``vllm/`` …
-    **edge
-        What only this machine knows and no reply depends on: ``base_url``, ``connections``, ``batch``.
+    `name` is one of `data/judges`, a path to such a YAML, or ``provider/model``: ``openai/…``,
+    ``azure/<deployment>``, ``deepseek/…``, ``local/<hub id or folder>``; with a `base_url` a model of that server,
+    under its own name or after ``server/``, ``vllm/`` … `edge` is what only this machine knows and no reply depends
+    on: ``base_url``, ``connections``, ``batch``.
     """
     config = read_config(name, edge.get("base_url"))
     provider = config["provider"]
-    module = PROVIDERS.get(provider, API if edge.get("base_url") else None)
-    if module is None:
+    if provider not in PROVIDERS and not edge.get("base_url"):
         known = ", ".join(PROVIDERS)
         raise InputError(f"judge {name!r}: unknown provider {provider!r}; choose {known}, or give BASE_URL")
+    module = PROVIDERS.get(provider, API)
     given = {key: value for key, value in edge.items() if value is not None}
     try:
         judge = importlib.import_module(module).from_config(config, **given)
