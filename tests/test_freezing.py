@@ -7,7 +7,7 @@ from c2faith import dataset, paths
 from c2faith.__main__ import main
 from c2faith.judging import judges, replies, tasks, verdict_frames
 from c2faith.judging.ask import ask_run
-from c2faith.judging.judges.computed import SymbolicJudge
+from c2faith.judging.judges.computed import ComputedJudge
 from c2faith.judging.recording import freeze
 from c2faith.records import InputError, read_json, sha256_file
 
@@ -166,7 +166,7 @@ def test_a_judge_that_never_replies_leaves_no_journal(small_run, monkeypatch):
         raise InputError("refused")
         yield
 
-    monkeypatch.setattr(SymbolicJudge, "replies", refuse)
+    monkeypatch.setattr(ComputedJudge, "replies", refuse)
     with pytest.raises(InputError, match="refused"):
         ask_run("small", "symbolic", ["detection"])
     assert not list(small_run.rglob("symbolic/*.jsonl"))

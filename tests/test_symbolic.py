@@ -5,7 +5,7 @@ import pytest
 from c2faith.dataset.chains import load_chains
 from c2faith.judging import judges
 from c2faith.judging.judges.base import Query
-from c2faith.judging.judges.computed import SymbolicJudge, groundedness, objection
+from c2faith.judging.judges.computed import ComputedJudge, groundedness, objection
 from c2faith.judging.verdicts import parse
 from c2faith.records import InputError
 
@@ -17,7 +17,7 @@ def query(task, steps=STEPS, target=None, question="What is x?"):
 
 
 def verdict(asked):
-    ((same, reply),) = SymbolicJudge("algebra").replies([asked])
+    ((same, reply),) = ComputedJudge("symbolic", "algebra").replies([asked])
     assert same is asked
     found = parse(reply.text, asked.task, asked.n_steps)
     assert (found.status, found.tags) == ("ok", ())
@@ -111,6 +111,6 @@ def test_few_false_alarms_on_experts_chains():
 def test_it_is_made_by_name():
     judge = judges.make("symbolic")
     assert (judge.judge_id, judge.tasks) == ("symbolic", ("detection", "localization", "coverage"))
-    assert judge.fingerprint == SymbolicJudge("algebra").fingerprint
+    assert judge.fingerprint == ComputedJudge("symbolic", "algebra").fingerprint
     with pytest.raises(InputError, match="no 'base_url'"):
         judges.make("symbolic", base_url="http://localhost")

@@ -43,15 +43,9 @@ def load(
 ) -> dict[str, pd.DataFrame]:
     """Verdict frames of a run, by task; an `InputError` for a judge without replies, or if there are none at all.
 
-    Parameters
-    ----------
-    judges
-        Ids; all that have replies if empty. A judge is in a task's frame if it has replies of it.
-    reference
-        What coverage is compared with: ``annotated``, ``retention``, or the id of a judge that answered the
-        reference task.
-    asked
-        Tasks, all that are measured if empty; those without any replies are left out, as the ablations mostly are.
+    All `judges` that have replies and all tasks (`asked`) that are measured, if none are named; without replies a
+    task has no frame, and a judge no rows. Coverage is compared with a `reference`: ``annotated``, ``retention``,
+    or the id of a judge that answered the reference task.
     """
     rows = dataset.of_run(run)
     known = {task: replies.asked(run, task) for task in asked or tasks.scored()}
@@ -94,8 +88,7 @@ def annotated(chain: Chain, removed: Collection[int]) -> float:
 
     `removed` holds 0-based indices. In [0, 4], unrounded; NaN for a chain without annotation.
 
-    >>> chain = Chain("c", "p", "champ", "?", ("a", "b", "c"), None, ((0,), (0, 1), (2,)))
-    >>> annotated(chain, [2])  # concept 2 is lost, 0 and 1 remain: 4 × 2/3
+    >>> annotated(Chain("c", "p", "champ", "?", ("a", "b", "c"), None, ((0,), (0, 1), (2,))), [2])  # 4 × 2/3
     2.6666666666666665
     """
     carried = [set(ids) for ids in chain.concepts or ()]
@@ -121,15 +114,8 @@ def _of_judge(run: str, rows: dataset.Dataset, judge: str, task: str) -> pd.Data
 
 
 def _record(item: Item, row: Mapping[str, Any] | None, judge_id: str) -> dict[str, Any]:
-    record = {
-        "judge_id": judge_id,
-        **{name: getattr(item, name) for name in _OF_ITEM},
-        **item.labels,
-        "value": None,
-        "status": "pending",
-        "confidence": math.nan,
-        "reasoning": "",
-    }
+    record = {"judge_id": judge_id, **{name: getattr(item, name) for name in _OF_ITEM}, **item.labels}
+    record |= {"value": None, "status": "pending", "confidence": math.nan, "reasoning": ""}
     if row is not None:
         verdict = verdicts.read_reply(row, item.task, item.n_steps)
         record |= {"value": verdict.value, "status": verdict.status, "reasoning": verdict.reasoning}

@@ -1,9 +1,8 @@
 """Judges that compute: the symbolic one, and baselines that do not read, which any judge has to beat.
 
-The symbolic judge flags what it can show to be wrong and accepts everything else. Three checks, each of which is
-silent unless the text can be read in full (`dataset.algebra`): a claim without variables that is false; a link of a
-chain of equalities between expressions in the same variables that holds at no sample point; a value claimed for a
-variable that does not satisfy the last equation in that variable alone.
+The symbolic judge flags what it can show to be wrong, where it can read a text in full (`dataset.algebra`): a false
+claim without variables; a link of a chain of equalities, in the same variables, that holds at no sample point; a
+value of a variable that does not satisfy the last equation in it alone. Everything else it accepts.
 """
 
 from __future__ import annotations
@@ -21,81 +20,53 @@ from c2faith.judging.judges import fingerprint
 from c2faith.judging.judges.base import Query, Reply, refuse_unknown
 from c2faith.records import InputError, rng
 
-Computed = tuple[str, int, tuple[float, ...] | None]  # reasoning, value, scores
-
-
-class _ComputedJudge:
-    provider: str
-    kind: str
-
-    def __init__(self, model: str, judge_id: str | None = None) -> None:
-        self.model, self.judge_id = model, judge_id or model
-        self.tasks = tasks.default()
-        self.fingerprint = fingerprint({"provider": self.provider, "model": model})
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """The tasks whose every item it has an answer to."""
-        return tuple(name for name in tasks.scored() if tasks.get(name).answer in _SYMBOLIC)
-
-    def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        """Answer in order; a reply is the JSON object that a language model would write."""
-        for query in queries:
-            kind = tasks.get(query.task).answer
-            reasoning, value, scores = self._answer(kind, query)
-            text = json.dumps({"reasoning": reasoning, answers.key(kind): value}, ensure_ascii=False)
-            yield query, Reply(text, model=self.model, mode="compute", scores=scores)
-
-    def _answer(self, kind: type[Answer], query: Query) -> Computed:
-        raise NotImplementedError
-
-
-class SymbolicJudge(_ComputedJudge):
-    """Detection by `objection`, localization by the first step it objects to, coverage by `groundedness`."""
-
-    provider, kind = "symbolic", "the symbolic judge"
-
-    def _answer(self, kind: type[Answer], query: Query) -> Computed:
-        return *_SYMBOLIC[kind](query), None
-
-
-class Baseline(_ComputedJudge):
-    """A judge by one of the `RULES`; ``uniform`` draws from an item's name alone, and has scores."""
-
-    provider, kind = "baseline", "a baseline"
-
-    def __init__(self, model: str, judge_id: str | None = None) -> None:
-        if model not in RULES:
-            raise InputError(f"unknown baseline {model!r}: choose from {', '.join(RULES)}")
-        super().__init__(model, judge_id)
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """The tasks whose every item has an answer by rule."""
-        every = tuple(task.name for task in tasks.TASKS.values() if task.answer)
-        return every if self.model == "uniform" else super().answers
-
-    def _answer(self, kind: type[Answer], query: Query) -> Computed:
-        if self.model != "uniform":
-            return f"Baseline {self.model}.", RULES[self.model].get(kind, query.n_steps // 2), None
-        admissible = answers.admissible(kind, query.n_steps)
-        value = int(rng(0, "uniform", query.task, query.item_id).choice(admissible))
-        return "Baseline uniform.", value, (1 / len(admissible),) * len(admissible)
-
-
+_KINDS = {"symbolic": "the symbolic judge", "baseline": "a baseline"}  # by provider
 RULES: Mapping[str, Mapping[type[Answer], int]] = {
     "always-flag": {Detection: 0, Localization: 0, Coverage: 0},
     "never-flag": {Detection: 1, Localization: -1, Coverage: 4},
     "middle": {Detection: 0, Coverage: 2},  # and the step in the middle, ⌊n/2⌋
-    "uniform": {},  # each admissible answer with the same chance
+    "uniform": {},  # each admissible answer with the same chance, drawn from an item's name alone
 }
 
 
-def from_config(config: Mapping[str, Any], **edge: Any) -> _ComputedJudge:
+class ComputedJudge:
+    """The symbolic judge, or (provider ``baseline``) one that answers by the rule that is its model's name."""
+
+    def __init__(self, provider: str, model: str, judge_id: str | None = None) -> None:
+        if provider == "baseline" and model not in RULES:
+            raise InputError(f"unknown baseline {model!r}: choose from {', '.join(RULES)}")
+        self.model, self.judge_id, self.kind = model, judge_id or model, _KINDS[provider]
+        self.rule = model if provider == "baseline" else provider
+        self.fingerprint = fingerprint({"provider": provider, "model": model})
+        self.tasks = tasks.default()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The tasks whose every item it has an answer to."""
+        if self.rule == "uniform":
+            return tuple(task.name for task in tasks.TASKS.values() if task.answer)
+        return tuple(name for name in tasks.scored() if tasks.get(name).answer in _SYMBOLIC)
+
+    def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
+        """Answer in order, with the JSON object that a language model would write; ``uniform`` has scores."""
+        for query in queries:
+            kind, why, scores = tasks.get(query.task).answer, f"Baseline {self.rule}.", None
+            if self.rule == "uniform":
+                admissible = answers.admissible(kind, query.n_steps)
+                value = int(rng(0, "uniform", query.task, query.item_id).choice(admissible))
+                scores = (1 / len(admissible),) * len(admissible)
+            elif self.rule == "symbolic":
+                why, value = _SYMBOLIC[kind](query)
+            else:
+                value = RULES[self.rule].get(kind, query.n_steps // 2)
+            text = json.dumps({"reasoning": why, answers.key(kind): value}, ensure_ascii=False)
+            yield query, Reply(text, model=self.model, mode="compute", scores=scores)
+
+
+def from_config(config: Mapping[str, Any], **edge: Any) -> ComputedJudge:
     """The judge of a YAML in `data/judges`; it has no parameters and no endpoint."""
-    judge = SymbolicJudge if config["provider"] == "symbolic" else Baseline
-    refuse_unknown(config, judge.kind, edge)
-    return judge(config["model"], config["judge_id"])
+    refuse_unknown(config, _KINDS[config["provider"]], edge)
+    return ComputedJudge(config["provider"], config["model"], config["judge_id"])
 
 
 def _detection(query: Query) -> tuple[str, int]:
