@@ -63,8 +63,6 @@ def objects(text: str) -> list[Found]:
 
     >>> [found.value for found in objects('first {"index": 1}, no: {"index": 4}')]
     [{'index': 1}, {'index': 4}]
-    >>> [found.value for found in objects("{'reasoning': 'quotes {\\"index\\": 2}', 'index': 6}")]
-    [{'reasoning': 'quotes {"index": 2}', 'index': 6}]
     >>> [found.value for found in objects('{"steps": [{"index": 0}, {"index": 3')]
     [None]
     """

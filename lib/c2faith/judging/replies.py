@@ -1,7 +1,6 @@
-"""Replies on disk: where they lie, which of them count, what pins them, and the journal they are written to.
+"""Replies on disk: ``replies/<judge_id>/<task>.jsonl``, one line an attempt, beside ``judge.json``, the judge.
 
-A judge's replies of a task are append-only JSON lines, one an attempt, in ``replies/<judge_id>/<task>.jsonl``
-under the run's live folder or the recorded one, beside ``judge.json``, which says what the judge is.
+They lie under a run's live folder or its recorded one. Here is also which rows count, and how they are written.
 """
 
 from __future__ import annotations

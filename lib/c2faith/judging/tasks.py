@@ -32,7 +32,7 @@ class Item:
     steps: tuple[str, ...]
     n_steps: int
     shown: int | None = None  # the index of the step in question (detection and its ablations)
-    original: tuple[str, ...] = ()
+    original: tuple[str, ...] = ()  # the whole chain and what was removed from it (coverage and its reference)
     removed: tuple[int, ...] = ()
     labels: Mapping[str, float] = field(default_factory=dict)  # the truth and what else metrics need; never sent
 
@@ -103,7 +103,7 @@ def items(dataset: Dataset, name: str) -> list[Item]:
 def left_out(dataset: Dataset, name: str) -> str:
     """How many items of the task that this one ablates it cannot ask, and why, in words; nothing if it can all."""
     task = get(name)
-    if not (task.ablates and task.unasked):
+    if not task.unasked:
         return ""
     count = len(items(dataset, task.ablates)) - len(items(dataset, name))
     return f"{name}: {count} items have {task.unasked} and are not asked"
@@ -148,13 +148,9 @@ def _coverage(dataset: Dataset) -> list[Item]:
         labels = {name: getattr(row, name) for name in ("deletion_rate", "realized_rate", "realized_chain_rate")}
         labels["n_removed"] = len(row.removed)
         kind, chain = "perturbed" if row.removed else "clean", chains[row.chain_id]
-        made.append(_item(chain, row.item_id, kind, row.steps, removed=row.removed, labels=labels))
+        more = {"original": chain.steps, "removed": row.removed, "labels": labels}
+        made.append(_item(chain, row.item_id, kind, row.steps, **more))
     return made
-
-
-def _reference(dataset: Dataset) -> list[Item]:
-    chains = _by_id(dataset)
-    return [replace(item, original=chains[item.chain_id].steps) for item in _coverage(dataset)]
 
 
 def _step_only(dataset: Dataset) -> list[Item]:
@@ -195,6 +191,7 @@ _DETECTION = Task(
     default=True,
 )
 _ABLATED = replace(_DETECTION, default=False, ablates="detection")
+_TOO_FEW = "fewer than two steps to shuffle"
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
@@ -228,16 +225,10 @@ TASKS: dict[str, Task] = {
             title="coverage reference",
             templates=("rubric", "reference"),
             answer=Coverage,
-            items=_reference,
+            items=_coverage,
         ),
         replace(_ABLATED, name="step_only", title="step only", templates=("step_only",), items=_step_only),
-        replace(
-            _ABLATED,
-            name="shuffled",
-            title="shuffled context",
-            items=_shuffled,
-            unasked="fewer than two steps to shuffle",
-        ),
+        replace(_ABLATED, name="shuffled", title="shuffled context", items=_shuffled, unasked=_TOO_FEW),
         Task(name="negation", title="negation", templates=("negation",), answer=None, items=None),
     )
 }
