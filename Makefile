@@ -16,7 +16,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 
 # -p name=value for each variable that is set, so that notebooks keep their own defaults otherwise
 given = $(foreach pair,$(1),$(if $($(lastword $(subst :, ,$(pair)))),-p $(firstword $(subst :, ,$(pair)))='$($(lastword $(subst :, ,$(pair))))'))
-DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:SOURCE_PATH negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL max_cost:MAX_COST)
+DATA_PARAMETERS = $(call given,run:RUN source:SOURCE path:SOURCE_PATH negator:NEGATOR limit:LIMIT seed:SEED nested:NESTED natural_limit:NATURAL_LIMIT human_steps:HUMAN_STEPS recorded:RECORDED negation_judge:NEGATION_JUDGE base_url:BASE_URL connections:CONNECTIONS max_cost:MAX_COST)
 ANALYSIS_PARAMETERS = $(call given,run:RUN judges:JUDGES reference:REFERENCE seed:SEED draws:DRAWS)
 # a run's items are built where they are neither recorded nor built already
 HOME_DIR := $(or $(C2FAITH_HOME),.)

@@ -18,7 +18,6 @@
 
 # %%
 # %matplotlib inline
-from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -27,14 +26,14 @@ from IPython.display import HTML, display
 from c2faith import dataset, notebooks, paths
 from c2faith.analysis import dataset_views
 from c2faith.dataset import chains
-from c2faith.judging.judges import negation_writer
+from c2faith.judging import negations
 
 # %% tags=["parameters"]
 run: str = "champ"  # name of the run: the folder under data/runs
 source: str = "champ"  # champ, prm800k, jsonl or synthetic
 path: str = ""  # prm800k: file, folder, URL or hub; jsonl: the file (from the checkout); nothing for the others
 min_steps: int = 5  # shortest chain taken; the paper's N_min
-limit: str = "up to 450"  # chains: a number that must be there, or "up to" one; the paper has 450
+limit: str = "up to 450"  # chains: a number that must be there, "up to" one, or all; the paper has 450
 natural_limit: int = 450  # natural errors come from at most so many problems
 human_steps: bool = False  # prm800k: let steps in that the labeler wrote and nobody rated
 seed: int = 0  # of every draw
@@ -46,6 +45,7 @@ negator: str = "rules"  # how a step is negated: rules, llm (the paper's way), o
 recorded: str = ""  # recorded: the causality.jsonl to replay
 negation_judge: str = "gpt-4.1"  # llm: the API model that writes the negations, as for `make judge`
 base_url: str = ""  # llm: its server, if it is not the provider's own
+connections: int = 16  # llm: calls under way at once
 max_cost: float = -1.0  # llm: dollars, over all resumes; below 0: no limit
 
 # %%
@@ -77,10 +77,13 @@ options = {
 
 # %%
 paid = folder / "negations.jsonl"  # a model's negations are asked once, and journaled
-edge = {"base_url": base_url or None, "max_cost": max_cost if max_cost >= 0 else None}
-writer = negation_writer.open_writer(negation_judge, paid, **edge) if negator == "llm" else None
-with writer or nullcontext() as complete:
-    built = dataset.build(source, complete=complete, **options)
+edge = {
+    "base_url": base_url or None,
+    "connections": connections,
+    "max_cost": max_cost if max_cost >= 0 else None,
+}
+complete = negations.writer(negation_judge, paid, **edge) if negator == "llm" else None
+built = dataset.build(source, complete=complete, **options)
 pd.Series(built.manifest["counts"], name="count").to_frame()
 
 # %% [markdown]
@@ -141,7 +144,7 @@ assert dataset_views.is_nested(built) or not nested, "a lower rate's removals ar
 # CHAMP as its package ships it: 270 problems, 179 with at least 5 steps, 7 in the median, 1,331 in all.
 
 # %%
-if source == "champ" and min_steps == 5 and at_most >= 179:
+if source == "champ" and min_steps == 5 and (at_most is None or at_most >= 179):
     lengths = pd.Series([len(chain.steps) for chain in built.chains])
     assert (built.manifest["counts"]["records"], len(lengths)) == (270, 179), "CHAMP: 179 of 270 have 5 steps"
     assert (lengths.median(), lengths.sum()) == (7, 1331), "CHAMP: median 7, 1,331 steps in all"

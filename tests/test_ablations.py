@@ -12,8 +12,8 @@ from c2faith.analysis import figures, metrics, tables
 from c2faith.cros.judge import CrosJudge
 from c2faith.judging import judges, tasks, verdict_frames
 from c2faith.judging.ask import ask_run
-from c2faith.judging.judges.dialect import Dialect
-from c2faith.judging.judges.scoring import admissible
+from c2faith.judging.judges.local_scoring import admissible
+from c2faith.judging.judges.request import Dialect
 from c2faith.judging.recording import freeze
 from c2faith.judging.tasks import another_order
 from c2faith.records import CausalityItem, Chain, InputError, read_json

@@ -14,7 +14,7 @@ from tenacity import wait_fixed
 
 from c2faith.judging import ask as asking
 from c2faith.judging import replies, verdicts
-from c2faith.judging.judges import tickets
+from c2faith.judging.judges import batch_api
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.batch_api import BatchJudge
 from c2faith.judging.judges.endpoint import Endpoint
@@ -131,8 +131,11 @@ def queries(count, task="detection", first=0):
 def make(server, folder, *, parameters=None, prices=None, **settings):
     config = {"judge_id": "j", "provider": "openai", "model": "judge", "parameters": parameters or {}}
     config |= {"prices": prices} if prices else {}
-    settings = {"poll_s": 0.01, "attempts": 3, "backoff": wait_fixed(0.01), "timeout_s": 10} | settings
-    return BatchJudge(config, Endpoint("openai", server.url, KEY), folder / "batches", **settings)
+    endpoint = Endpoint("openai", server.url, KEY)
+    judge = BatchJudge(config, endpoint, folder / "batches", attempts=3, backoff=wait_fixed(0.01), timeout_s=10)
+    for name, value in ({"poll_s": 0.01} | settings).items():
+        setattr(judge, name, value)
+    return judge
 
 
 def ask(server, folder, count=1, task="detection", max_cost=None, **settings):
@@ -277,9 +280,9 @@ def interrupting(monkeypatch, at):
 
         monkeypatch.setattr(owner, name, wrapped)
 
-    around(tickets, "write_bytes")
-    around(tickets, "write_json")
-    around(tickets.Ticket, "close")
+    around(batch_api, "write_bytes")
+    around(batch_api, "write_json")
+    around(batch_api.Ticket, "close")
     around(openai.resources.Files, "create")
     around(openai.resources.Files, "content")
     for name in ("create", "retrieve"):

@@ -6,8 +6,9 @@ from itertools import permutations
 import orjson
 import pytest
 
-from c2faith.dataset.chains import Draw, load_chains, parse_limit, select_chains, select_natural
-from c2faith.dataset.sources.base import chain, natural_item
+from c2faith import dataset
+from c2faith.dataset.chains import Draw, balanced, load_chains, parse_limit
+from c2faith.dataset.sources import chain, natural_item
 from c2faith.records import Chain, InputError
 
 STEPS = ("a", "b", "c", "d", "e")
@@ -15,6 +16,13 @@ STEPS = ("a", "b", "c", "d", "e")
 
 def made(problem, solution=0):
     return chain("jsonl", f"problem {problem}", [f"{step} {solution}" for step in STEPS])
+
+
+def select_chains(rows, *, limit=450, seed=0):
+    draw = Draw(seed)
+    for row in rows:
+        draw.add(row)
+    return draw.sample(limit), draw.dropped
 
 
 def test_duplicates_go_before_one_chain_a_problem():
@@ -61,7 +69,7 @@ def test_natural_items_are_two_a_problem_and_at_most_half_correct():
     for problem in range(4):
         for solution in range(3):
             draw.add(natural(problem, solution, first_error=2 if (problem, solution) == (0, 0) else -1))
-    items = select_natural(draw, limit=4)
+    items = balanced(draw, limit=4)
     wrong = [item for item in items if item.first_error >= 0]
     assert len(items) == 2 * len(wrong)
     assert draw.dropped["another solution of its problem kept"] == 4
@@ -71,7 +79,7 @@ def test_natural_items_are_two_a_problem_and_at_most_half_correct():
 def test_without_a_wrong_solution_there_is_no_natural_item():
     draw = Draw(0, keep=2)
     draw.add(natural(0, 0, first_error=-1))
-    assert select_natural(draw, limit=4) == []
+    assert balanced(draw, limit=4) == []
 
 
 def test_names_come_from_content():
@@ -81,14 +89,18 @@ def test_names_come_from_content():
     assert chain("jsonl", "q", ["a b", "c"]).chain_id != chain("jsonl", "q", ["a", "b c"]).chain_id
 
 
-@pytest.mark.parametrize(("asked", "means"), [(8, (8, True)), ("8", (8, True)), (" up to 450 ", (450, False))])
+@pytest.mark.parametrize(
+    ("asked", "means"), [(8, (8, True)), ("8", (8, True)), (" up to 450 ", (450, False)), ("all", (None, False))]
+)
 def test_limits_as_typed(asked, means):
     assert parse_limit(asked) == means
 
 
 @pytest.mark.parametrize("asked", [0, "0", "up to 0", "-3", "many", "", 2.5, True])
 def test_a_bad_limit_is_refused(asked):
-    with pytest.raises(InputError, match=r"^LIMIT=.*: must be a whole number of at least 1, or 'up to' one$"):
+    with pytest.raises(
+        InputError, match=r"^LIMIT=.*: must be a whole number of at least 1, 'up to' one, or 'all'$"
+    ):
         parse_limit(asked)
 
 
@@ -97,6 +109,26 @@ def test_at_most_the_limit_unless_so_many_are_required():
     assert len(chains) == 179 and all(isinstance(c, Chain) for c in chains)
     with pytest.raises(InputError, match=r"^LIMIT=450: champ has only 179 perfect chains .*ask for at most 179"):
         load_chains("champ", require=True)
+
+
+def test_no_limit_takes_all_that_there_are():
+    rows = [made(problem) for problem in range(40)]
+    everything, dropped = select_chains(rows, limit=None)
+    assert everything == select_chains(rows, limit=40)[0] and not dropped
+    assert load_chains("champ", limit=None, require=True) == load_chains("champ")
+    built = dataset.build("champ", limit=None, natural_limit=None)
+    assert built.manifest["parameters"]["limit"] is None and len(built.chains) == 179
+    assert (
+        built.manifest["counts"]["natural"]
+        == dataset.build("champ").manifest["counts"]["natural"]
+        == len(built.natural)
+    )
+    assert dataset.differing(dataset.rebuild(built.manifest), built.manifest) == []
+
+
+def test_synthetic_chains_need_a_limit():
+    with pytest.raises(InputError, match=r"^LIMIT=all: synthetic chains have no end; say how many$"):
+        load_chains("synthetic", limit=None)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import torch
 from c2faith import dataset
 from c2faith.analysis import metrics
 from c2faith.cros import summaries
-from c2faith.cros.compare import ALL, compare
 from c2faith.cros.examples import benchmark_examples, missing_before, more_examples
-from c2faith.cros.experiment import Settings
-from c2faith.cros.features import SCALARS, StepFeatures
+from c2faith.cros.experiment import ALL, Settings, compare, learning_curve
+from c2faith.cros.reading import SCALARS, StepFeatures
 from c2faith.cros.train import Recipe
 from c2faith.records import CoverageItem, rng
 
@@ -99,8 +98,8 @@ def test_step_auroc_by_hand():
 
 
 def test_more_problems_teach_more(made_up):
-    curve = summaries.learning_curve(
-        *made_up[1:], [0.1, 1.0], settings=SETTINGS, folds=3, rotations=[0], seeds=(0,), judges=("warm",)
+    curve = learning_curve(
+        *made_up[1:], shares=[0.1, 1.0], settings=SETTINGS, folds=3, rotations=[0], seeds=(0,), judges=("warm",)
     )
     assert curve["share"].tolist() == [0.1, 1.0]
     assert curve["processbench_f1"].iloc[0] < curve["processbench_f1"].iloc[1]

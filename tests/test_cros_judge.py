@@ -7,12 +7,10 @@ import torch
 import tiny_encoder
 from c2faith import dataset, paths
 from c2faith.cros import judge as cros_judge
-from c2faith.cros.encoder import Encoder
 from c2faith.cros.examples import fold_of
-from c2faith.cros.features import FeatureStore
-from c2faith.cros.heads import Projection, StepHead
+from c2faith.cros.heads import Projection, StepHead, TrainedHead
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.rewards import chain_reward
-from c2faith.cros.trained import TrainedHead
 from c2faith.judging import judges, replies, tasks, verdict_frames, verdicts
 from c2faith.judging.ask import ask
 from c2faith.records import InputError

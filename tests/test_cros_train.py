@@ -7,11 +7,9 @@ import pytest
 import torch
 
 from c2faith.cros import experiment, train
-from c2faith.cros.batches import batch_of, usable
-from c2faith.cros.examples import Example, Split, fold_of, split
-from c2faith.cros.features import SCALARS, StepFeatures
-from c2faith.cros.heads import Projection
-from c2faith.cros.trained import TrainedHead, best_threshold
+from c2faith.cros.examples import Example, Split, batch_of, fold_of, split, usable
+from c2faith.cros.heads import Projection, TrainedHead, best_threshold
+from c2faith.cros.reading import SCALARS, StepFeatures
 from c2faith.records import InputError, rng
 
 WARM = train.Recipe("warm", updates=60, learning_rate=5e-3, batch_size=64)

@@ -5,12 +5,10 @@ import torch
 
 import tiny_encoder
 from c2faith.cros import tuning
-from c2faith.cros.encoder import Encoder
 from c2faith.cros.examples import Example
-from c2faith.cros.features import FeatureStore
-from c2faith.cros.heads import Projection, StepHead
+from c2faith.cros.heads import Projection, StepHead, TrainedHead
+from c2faith.cros.reading import Encoder, FeatureStore
 from c2faith.cros.train import Recipe
-from c2faith.cros.trained import TrainedHead
 from c2faith.records import InputError
 
 pytestmark = pytest.mark.slow

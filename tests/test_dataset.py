@@ -1,5 +1,6 @@
 """Datasets: what is in them, that they are the same bytes anywhere, and that bad input leaves nothing behind."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from c2faith import dataset
+from c2faith import dataset, paths
 from c2faith.dataset.perturb import middle_region
 from c2faith.records import InputError, dump, sha256_file, write_json
 
@@ -172,18 +173,62 @@ def test_reading_refuses_what_is_missing_torn_or_changed(small, tmp_path):
         dataset.read(tmp_path)
 
 
-def test_comparison_with_the_recorded_manifest(small, tmp_path):
-    path = tmp_path / "manifest.json"
-    assert dataset.compare_with_recorded(small, path) == "No dataset is recorded for this run."
-    write_json(path, small.manifest)
-    assert "All 4 files are, byte for byte, the recorded ones" in dataset.compare_with_recorded(small, path)
-    write_json(path, small.manifest | {"versions": {"numpy": "0"}})
-    assert "All 4 files" in dataset.compare_with_recorded(small, path), "the same bytes by other versions"
-    write_json(path, small.manifest | {"parameters": small.manifest["parameters"] | {"seed": 9}})
-    assert "other parameters (seed)" in dataset.compare_with_recorded(small, path)
-    write_json(path, small.manifest | {"files": small.manifest["files"] | {"chains.jsonl": "0"}})
-    with pytest.raises(InputError, match=r"the same parameters gave another chains\.jsonl"):
-        dataset.compare_with_recorded(small, path)
+@pytest.fixture
+def recorded(small, tmp_path, monkeypatch):
+    """The folder of a recorded run, with its items."""
+    monkeypatch.setattr(paths, "FROZEN", tmp_path / "frozen")
+    dataset.write(small, paths.frozen_dir("small"), packed=True)
+    return paths.frozen_dir("small")
+
+
+def test_packed_items_are_the_same_bytes_each_time(small, recorded, tmp_path):
+    written = dataset.write(small, tmp_path / "again", packed=True)
+    names = ["chains.jsonl.gz", "causality.jsonl.gz", "coverage.jsonl.gz", "natural.jsonl.gz", "manifest.json"]
+    assert [path.name for path in written] == names
+    assert all(path.read_bytes() == (recorded / path.name).read_bytes() for path in written)
+    assert dataset.read(recorded) == small, "packed or not, the manifest's hashes are of the rows"
+
+
+def test_a_run_s_items_are_the_recorded_ones_if_there_are_any(small, recorded, tmp_path, monkeypatch):
+    monkeypatch.setenv("C2FAITH_HOME", str(tmp_path / "home"))
+    other = dataset.build(**SMALL, seed=1)
+    for run in ("small", "live"):
+        dataset.write(other, paths.run_dir(run))
+    assert dataset.of_run("small") == small and dataset.of_run("live") == other
+    (recorded / "natural.jsonl.gz").unlink()
+    assert not dataset.is_recorded(recorded) and dataset.of_run("small") == other, "all of them or none"
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (lambda packed: packed[:-9], r"after line \d+: cannot be read"),
+        (lambda packed: packed[:40] + b"\0" + packed[41:], r"after line \d+: cannot be read"),
+        (lambda packed: b"", r"changed since its manifest was written"),
+        (lambda packed: gzip.compress(gzip.decompress(packed)[:-5]), r"line 60: not one JSON object"),
+        (lambda packed: gzip.compress(gzip.decompress(packed) * 2), r"changed since its manifest was written"),
+    ],
+)
+def test_a_torn_or_altered_packed_file_is_one_line(recorded, changed, complaint):
+    path = recorded / "coverage.jsonl.gz"
+    path.write_bytes(changed(path.read_bytes()))
+    with pytest.raises(InputError, match=rf"coverage\.jsonl\.gz.*{complaint}") as caught:
+        dataset.read(recorded)
+    assert "\n" not in str(caught.value)
+
+
+def test_comparison_with_what_is_recorded(small, recorded):
+    def compare(**changed):
+        write_json(recorded / "manifest.json", small.manifest | changed)
+        return dataset.compare_with_recorded(small, "small")
+
+    assert dataset.compare_with_recorded(small, "another") == "No dataset is recorded for this run."
+    assert "All 4 files are, byte for byte, the recorded ones" in compare()
+    assert "All 4 files" in compare(versions={"numpy": "0"}), "the same bytes by other versions"
+    with pytest.raises(InputError, match=r"^the run is recorded with another seed; name a RUN of its own"):
+        compare(parameters=small.manifest["parameters"] | {"seed": 9})
+    said = compare(files=small.manifest["files"] | {"chains.jsonl": "0"})
+    assert said.startswith("chains.jsonl: not as recorded") and "build it as another RUN" in said
 
 
 def test_champ_has_natural_errors_of_both_solutions_of_a_problem():

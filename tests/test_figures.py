@@ -1,6 +1,7 @@
 """Figures: the numbers they draw, degenerate frames, labels inside the page, the same bytes in every process."""
 
 import dataclasses
+import functools
 import os
 import subprocess
 import sys
@@ -346,11 +347,16 @@ def test_a_figure_is_added_in_one_place(monkeypatch, three):
 def test_each_metric_is_computed_once(monkeypatch, three):
     asked = []
 
-    def counting(name, metric):
-        return lambda frame, **options: asked.append((name, frame["task"].iloc[0])) or metric(frame, **options)
+    def counting(metric):
+        @functools.wraps(metric)
+        def counted(frame, **options):
+            asked.append((metric.__name__, frame["task"].iloc[0]))
+            return metric(frame, **options)
+
+        return counted
 
     for name, metric in list(metrics.METRICS.items()):
-        monkeypatch.setitem(metrics.METRICS, name, counting(name, metric))
+        monkeypatch.setitem(metrics.METRICS, name, counting(metric))
     list(figures.draw(of(*(three[task] for task in ("detection", "localization", "coverage")))))
     assert len(asked) == len(set(asked)) > 0
 

@@ -12,7 +12,7 @@ import pytest
 from c2faith.judging import replies
 from c2faith.judging.judges.base import Query, Reply
 from c2faith.judging.replies import Journal
-from c2faith.records import InputError
+from c2faith.records import InputError, write_jsonl
 
 
 def query(item, key="k"):
@@ -122,3 +122,42 @@ def test_rows_are_written_whole_and_forced_to_the_disk_at_checkpoints(tmp_path, 
         book.append(query("a"), Reply("x" * 100_000))
         assert book.append(query("b"), Reply("{}"))["attempt"] == 0 and not synced
     assert [data.endswith(b"\n") and data.count(b"\n") for data in writes] == [1, 1] and synced == [2]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"item_id": 3}, "item_id"),
+        ({"attempt": "0"}, "attempt"),
+        ({"attempt": -1}, "attempt"),
+        ({"text": ["a"]}, "text"),
+        ({"usage": [1]}, "usage"),
+        ({"usage": {"prompt_tokens": "many"}}, "usage.prompt_tokens"),
+        ({"latency_s": "long"}, "latency_s"),
+        ({"error": "gone fishing"}, "error"),
+        ({"scores": "0.5"}, "scores"),
+        ({"extra": 5}, "extra"),
+        ({"at": 5}, "at"),
+    ],
+)
+def test_a_row_of_a_wrong_type_is_one_line_with_its_number(tmp_path, change, complaint):
+    path = tmp_path / "j.jsonl"
+    good = {"item_id": "a", "prompt_sha256": "b", "attempt": 0, "text": "{}", "error": None}
+    write_jsonl(path, [good, good | {"attempt": 1} | change])
+    with pytest.raises(InputError, match=rf"j\.jsonl, line 2: no journal row: {complaint}") as caught:
+        list(replies.read(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_server_said_in_any_type_is_read(tmp_path):
+    row = {"item_id": "a", "prompt_sha256": "b", "attempt": 0, "text": "{}", "finish_reason": {"type": "stop"}}
+    write_jsonl(tmp_path / "j.jsonl", [row | {"extra": {"reasoning_content": ["x"], "refusal": {"a": 1}}}])
+    (read,) = replies.read(tmp_path / "j.jsonl")
+    assert read["finish_reason"] == '{"type": "stop"}'
+    assert not replies.is_final(read), "a word that is not known is neither success nor final"
+
+
+def test_an_attempt_that_stands_twice_counts_once(tmp_path):
+    row = {"item_id": "a", "prompt_sha256": "b", "attempt": 0, "text": "{}", "usage": {"prompt_tokens": 7}}
+    write_jsonl(tmp_path / "j.jsonl", [row, row, row | {"attempt": 1}])
+    assert [read["attempt"] for read in replies.read(tmp_path / "j.jsonl")] == [0, 1]

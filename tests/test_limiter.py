@@ -5,9 +5,8 @@ import asyncio
 import pytest
 from tenacity import wait_exponential, wait_fixed
 
-from c2faith.judging.judges.limiter import BACKOFF, Limiter, retry_after, seconds
-from c2faith.judging.judges.outcome import from_completion, from_error, read_usage
-from c2faith.judging.judges.pump import pause
+from c2faith.judging.judges.concurrency import BACKOFF, Limiter, backoff_s, pause
+from c2faith.judging.judges.response import from_completion, from_error, read_usage, retry_after
 
 
 class Clock:
@@ -75,7 +74,7 @@ def test_patience_counts_from_the_last_answer(clock):
 
 
 def test_backoff_grows_within_its_bounds_and_is_jittered():
-    draws = [[seconds(BACKOFF, failures) for _ in range(200)] for failures in (1, 4, 20)]
+    draws = [[backoff_s(BACKOFF, failures) for _ in range(200)] for failures in (1, 4, 20)]
     assert all(1 <= wait <= 60 for waits in draws for wait in waits)
     assert max(draws[0]) <= 1 < max(draws[1]) <= 8 < max(draws[2])
     assert len(set(draws[2])) > 100
@@ -109,8 +108,8 @@ def test_a_pause_ends_at_once_when_the_run_stops():
     ],
 )
 def test_errors_are_told_apart(status, body, kind):
-    outcome = from_error(status, body)
-    assert (outcome.kind, outcome.reply.error, outcome.reply.text) == (kind, "api_error", None)
+    found = from_error(status, body)
+    assert (found.kind, found.reply.error, found.reply.text) == (kind, "api_error", None)
 
 
 @pytest.mark.parametrize("body", [None, [], "text", {}, {"choices": None}, {"choices": [None]}, {"choices": [{}]}])
@@ -120,8 +119,8 @@ def test_what_is_no_completion_is_tried_again(body):
 
 def test_content_may_come_in_parts():
     message = {"content": [{"type": "text", "text": '{"score"'}, {"type": "text", "text": ": 1}"}]}
-    outcome = from_completion({"choices": [{"message": message, "finish_reason": "stop"}], "model": "m"})
-    assert outcome.reply.text == '{"score": 1}'
+    found = from_completion({"choices": [{"message": message, "finish_reason": "stop"}], "model": "m"})
+    assert found.reply.text == '{"score": 1}'
 
 
 def test_usage_of_every_provider_under_our_names():

@@ -8,15 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from c2faith.judging.judges import scoring
 from c2faith.judging.judges.base import Query
 from c2faith.judging.judges.local import LocalJudge, from_config
 from c2faith.records import InputError, rng, sha256
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-reading = pytest.importorskip("c2faith.judging.judges.reading")
-writing = pytest.importorskip("c2faith.judging.judges.writing")
+scoring = pytest.importorskip("c2faith.judging.judges.local_scoring")
+writing = pytest.importorskip("c2faith.judging.judges.local_writing")
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"
@@ -150,7 +149,7 @@ def test_batches_do_not_matter(tiny, judge):
 def test_strides_do_not_matter(judge, monkeypatch):
     asked = several("localization")
     whole = {q.item_id: r.scores for q, r in judge.replies(asked)}
-    monkeypatch.setattr(reading, "STRIDE", 7)
+    monkeypatch.setattr(scoring, "STRIDE", 7)
     for q, reply in judge.replies(asked):
         np.testing.assert_allclose(reply.scores, whole[q.item_id], atol=2e-5)
 
@@ -182,8 +181,8 @@ def test_an_attention_that_does_not_see_the_whole_prompt_is_refused(tmp_path):
 
 
 def test_a_reading_that_differs_from_a_plain_one_is_refused(tiny, monkeypatch):
-    assert reading.largest_difference(make(tiny).loaded, ["a?", "b?"]) < 1e-4
-    monkeypatch.setattr(reading, "read_plainly", lambda *_: [-0.5, -0.5])
+    assert scoring.largest_difference(make(tiny).loaded, ["a?", "b?"]) < 1e-4
+    monkeypatch.setattr(scoring, "read_plainly", lambda *_: [-0.5, -0.5])
     with pytest.raises(InputError, match="choose mode: generate"):
         list(make(tiny).replies(several("detection")))
 

@@ -12,13 +12,12 @@ import pytest
 from c2faith.dataset.algebra import equivalent, statements
 from c2faith.dataset.chains import load_chains
 from c2faith.dataset.edits import edit_type
-from c2faith.dataset.negate import flaw, make
-from c2faith.dataset.negate.claims import apply, is_claimed
-from c2faith.dataset.negate.formulas import math_edits
-from c2faith.dataset.negate.numbers import other_numbers
-from c2faith.dataset.negate.rules import TABLE6
-from c2faith.dataset.negate.wording import word_edits
+from c2faith.dataset.negate import flaw, make, rules
+from c2faith.dataset.negate.claims import Edit, apply, is_claimed
+from c2faith.dataset.negate.formulas import math_edits, other_numbers
+from c2faith.dataset.negate.rules import TABLE6, edits
 from c2faith.dataset.perturb import NoNegation, middle_region, replace_step
+from c2faith.judging import prompts
 from c2faith.judging.judges.base import Reply
 from c2faith.records import Chain, InputError, dump, rng, write_jsonl
 
@@ -147,7 +146,7 @@ def test_no_number_looks_odd():
 
 def test_articles_agree():
     steps = ("It is a positive number.", "It is an irrational number.", "So f has an even degree.")
-    words = [apply(step, [edit]) for step in steps for edit in word_edits(step) if edit.kind == "opposite"]
+    words = [apply(step, [edit]) for step in steps for edit in edits(step) if edit.kind == "opposite"]
     assert {"It is a rational number.", "It is a negative number.", "So f has an odd degree."} <= set(words)
 
 
@@ -155,6 +154,15 @@ def test_term_edits_by_hand():
     step = "So a_n=x*y+z."
     found = {apply(step, [edit]) for edit in math_edits(step) if edit.kind in ("term", "operator")}
     assert {"So a_n=x*y.", "So a_n=x+z.", "So a_n=x*y-z.", "So a_n=x+y+z.", "So a_n=x*y+z+1."} <= found
+
+
+def test_a_new_rule_is_a_function_and_its_row(monkeypatch):
+    def shout(step):
+        yield Edit(((len(step) - 1, len(step), "! (n^2)"),), "frame")
+
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, shout))
+    chain = Chain("c", "c", "jsonl", "?", ("Nothing to see here.",) * 5)
+    assert set(make("rules").negate(chain, 2, rng(0))) == {"Nothing to see here! (n^2)"}
 
 
 def test_a_double_denial_is_never_offered():
@@ -273,14 +281,14 @@ def test_a_chain_recorded_twice_is_refused(items, tmp_path):
 def test_the_model_sees_only_the_step_before():
     asked = []
 
-    def complete(messages):
-        asked.append(messages)
-        return Reply(" So z=9. ")
+    def complete(steps):
+        asked.extend(steps)
+        return [Reply(" So z=9. ") for _ in steps]
 
     chain = Chain("c", "c", "jsonl", "SECRET", ("So w=1.", "So x=2.", "So y=3.", "So z=4.", "So u=5."))
     item = replace_step(chain, make("llm", complete=complete), rng(0), alpha="0.8", beta="0.8")  # index 3 alone
     assert (item.perturbed_step, item.negator) == ("So z=9.", "llm")
-    text = "".join(content for _, content in asked[0])
+    text = "".join(content for _, content in prompts.render_negation(*asked[0]))
     assert "So y=3." in text
     assert "So z=4." in text
     assert not any(hidden in text for hidden in ("SECRET", "So w=1.", "So x=2.", "So u=5."))
@@ -293,14 +301,14 @@ def test_cut_off_and_refused_samples_are_counted_and_asked_again():
         Reply("So z=4."),
         Reply("So z=5."),
     ])  # fmt: skip
-    negator = make("llm", complete=lambda _: next(replies))
+    negator = make("llm", complete=lambda steps: [next(replies) for _ in steps])
     chain = Chain("c", "c", "jsonl", "?", ("So y=3.", "So z=4."))
     assert replace_step(chain, negator, rng(0), alpha=1, beta=1).perturbed_step == "So z=5."
     assert negator.rejections == {"truncated": 1, "content_filter": 1, "unchanged": 1}
 
 
 def test_a_model_that_never_negates_is_given_up():
-    negator = make("llm", complete=lambda _: Reply(""))
+    negator = make("llm", complete=lambda steps: [Reply("")] * len(steps))
     with pytest.raises(NoNegation):
         replace_step(Chain("c", "c", "jsonl", "?", ("a", "b")), negator, rng(0), alpha=1, beta=1)
     assert negator.rejections == {"empty": 4}

@@ -59,7 +59,7 @@ def test_a_region_may_be_empty():
 
 
 def test_region_bounds_outside_the_chain_are_refused():
-    with pytest.raises(InputError, match="between 0 and 1"):
+    with pytest.raises(InputError, match="must lie between 0 and 1"):
         middle_region(10, alpha=-0.1)
 
 

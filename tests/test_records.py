@@ -28,7 +28,7 @@ def test_same_rows_are_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b'{"chain_id": "c"', "line 2: not a JSON object"),
+        (b'{"chain_id": "c"', "line 2: not one JSON object"),
         (b"[1, 2]", "line 2: the line: Input should be"),
         (b'{"chain_id": "c"}', "line 2: problem_id: "),
     ],

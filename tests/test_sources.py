@@ -8,9 +8,8 @@ import orjson
 import pytest
 
 from c2faith.dataset import sources
-from c2faith.dataset.chains import load_chains, select_chains
-from c2faith.dataset.sources import Dropped, Request, jsonl, prm800k
-from c2faith.dataset.sources.base import json_lines
+from c2faith.dataset.chains import load_chains
+from c2faith.dataset.sources import Dropped, Request, json_lines, jsonl, prm800k
 from c2faith.records import Chain, InputError, NaturalItem, dump
 
 SAMPLES = Path(os.environ.get("C2FAITH_SAMPLES", "/nowhere"))
@@ -198,7 +197,7 @@ def test_missing_paths_and_unknown_sources(tmp_path):
     ):
         load_chains("prm8k")
     for source in ("champ", "synthetic"):
-        with pytest.raises(InputError, match="leave the path empty"):
+        with pytest.raises(InputError, match=r"leave the path empty \(SOURCE_PATH\)$"):
             sources.get(source).inputs("a.jsonl")
 
 
@@ -207,7 +206,7 @@ def test_the_real_sample_gives_its_known_counts():
     chains, items, dropped = read(SAMPLES / "prm800k_sample.jsonl", natural=True)
     assert (dropped.read, len(chains)) == (1196, 102)
     assert dropped.read == len(chains) + sum(dropped.chains.values())
-    assert len(select_chains(chains)[0]) == 70
+    assert len(load_chains("prm800k", path=str(SAMPLES / "prm800k_sample.jsonl"))) == 70
     assert dropped.natural["ends at its error"] == 1028
     assert all(item.first_error == -1 for item in items), "no error is followed by further steps"
 

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from c2faith.dataset.chains import load_chains
-from c2faith.dataset.sources import families
+from c2faith.dataset.sources import synthetic
 from c2faith.dataset.sources.synthetic import numbered
 from c2faith.records import InputError, rng
 
@@ -17,7 +17,7 @@ x, y = sympy.symbols("x y")
 
 
 def worked(name, index):
-    family = next(family for family in families.FAMILIES if family.__name__ == name)
+    family = next(family for family in synthetic.FAMILIES if family.__name__ == name)
     return family(rng(7, name, str(index)))
 
 
@@ -42,7 +42,7 @@ def solutions(name, question):
     return sympy.solve(equations, unknowns, dict=True)
 
 
-@pytest.mark.parametrize("family", families.FAMILIES, ids=lambda family: family.__name__)
+@pytest.mark.parametrize("family", synthetic.FAMILIES, ids=lambda family: family.__name__)
 def test_every_equation_of_every_step_holds(family):
     n_equations = 0
     for index in range(8):
@@ -113,7 +113,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("family", families.FAMILIES, ids=lambda family: family.__name__)
+@pytest.mark.parametrize("family", synthetic.FAMILIES, ids=lambda family: family.__name__)
 def test_every_answer_is_right_and_stated_last(family):
     for index in range(12):
         question, steps, answer = worked(family.__name__, index)
@@ -121,16 +121,16 @@ def test_every_answer_is_right_and_stated_last(family):
         assert answer in steps[-1]
 
 
-@pytest.mark.parametrize("family", families.FAMILIES, ids=lambda family: family.__name__)
+@pytest.mark.parametrize("family", synthetic.FAMILIES, ids=lambda family: family.__name__)
 def test_lengths_are_within_5_to_20_and_problems_vary(family):
     made = [worked(family.__name__, index) for index in range(300)]
-    assert all(5 <= len(steps) <= families.MAX_STEPS for _, steps, _ in made)
+    assert all(5 <= len(steps) <= synthetic.MAX_STEPS for _, steps, _ in made)
     assert len({question for question, _, _ in made}) > 240
 
 
 def test_lengths_spread_over_the_whole_range():
     lengths = {len(numbered(0, index).steps) for index in range(400)}
-    assert lengths == set(range(5, families.MAX_STEPS + 1))
+    assert lengths == set(range(5, synthetic.MAX_STEPS + 1))
 
 
 def test_a_larger_limit_only_adds_chains():

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from c2faith import paths
 from c2faith.records import InputError
@@ -65,6 +66,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify.add_argument("--path", help="what the items were built from, if that is a file of yours")
     verify.set_defaults(command=_verify)
+
+    tune = commands.add_parser("tune", help="train a CRoS head and its encoder; several GPUs by accelerate launch")
+    grpo = commands.add_parser("grpo", help="train a judge that writes JSON, by TRL; several GPUs likewise")
+    for training, command in ((tune, _tune), (grpo, _grpo)):
+        training.add_argument("--run", default="champ")
+        training.add_argument("--model", default="smollm2-135m", help="smollm2-135m, a folder or a hub id")
+        training.add_argument("--folds", type=int, default=5, help="a fold is tested on, the next developed on")
+        training.add_argument("--updates", type=int, default=400)
+        training.add_argument("--learning-rate", type=float)
+        training.add_argument("--batch", type=int, default=16, help="chains or prompts an update and process")
+        training.add_argument("--seed", type=int, default=0)
+        training.set_defaults(command=command)
+    tune.add_argument("--mode", default="lora", choices=["lora", "full"])
+    tune.add_argument("--max-tokens", type=int, default=2048)
+    grpo.add_argument("--generations", type=int, default=8)
+    grpo.add_argument("--completion-tokens", dest="max_completion_tokens", type=int, default=256)
+    grpo.add_argument("--full", dest="lora", action="store_false", help="train the whole model, not an adapter")
+    grpo.add_argument("--vllm", dest="use_vllm", action="store_true", help="sample with vLLM beside the training")
     return parser
 
 
@@ -108,8 +127,7 @@ def _judge(options: argparse.Namespace) -> int:
 def _freeze(options: argparse.Namespace) -> int:
     from c2faith.judging import recording
 
-    for path in recording.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
-        print(path)
+    print(*recording.freeze(options.run, tuple(filter(None, options.judges.split(",")))), sep="\n")
     return 0
 
 
@@ -127,6 +145,26 @@ def _verify(options: argparse.Namespace) -> int:
 
     print(*verify(options.run, options.against, options.path), sep="\n")
     return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from c2faith.cros import launch
+
+    table = launch.tune(**_given(options))
+    if table is not None:  # in the main process
+        print(table.to_string(index=False))
+    return 0
+
+
+def _grpo(options: argparse.Namespace) -> int:
+    from c2faith.cros import launch
+
+    print(launch.grpo(**_given(options)))
+    return 0
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: value for name, value in vars(options).items() if name != "command"}
 
 
 if __name__ == "__main__":

@@ -14,26 +14,12 @@ from tqdm import tqdm
 class Progress:
     """Counts finished items, and keeps saying where the run stands even while nothing comes back.
 
-    Parameters
-    ----------
-    label : str
-        What is being done, e.g. ``smollm2-135m detection``.
-    total, done : int
-        Items planned, and those finished by earlier runs.
-    status : callable, optional
-        Returns why the judge is waiting, or an empty text.
-    every_s : float
-        Seconds between plain lines.
+    `done` are those finished by earlier runs; `status` says why nothing comes back, or nothing; plain lines come
+    every `every_s` seconds.
     """
 
     def __init__(
-        self,
-        label: str,
-        total: int,
-        done: int = 0,
-        *,
-        status: Callable[[], str] = str,
-        every_s: float = 10.0,
+        self, label: str, total: int, done: int = 0, *, status: Callable[[], str] = str, every_s: float = 10.0
     ):
         self.label, self.total, self.done, self.first = label, total, done, done
         self.dollars = 0.0

@@ -31,22 +31,10 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The ordered steps of one solution of one problem.
+    """The ordered steps of one solution of one problem; both have names made from their content.
 
-    Attributes
-    ----------
-    chain_id, problem_id : str
-        Stable names, derived from the content (`chain_id`) and from the problem (`problem_id`).
-    source : str
-        Where it came from: ``champ``, ``prm800k``, ``jsonl`` or ``synthetic``.
-    question : str
-        The problem's text. The answer never enters a prompt.
-    steps : tuple of str
-        Step texts without their numbers; the 0-based position is the step's index.
-    answer : str or None
-        The final answer where the source gives one.
-    concepts : tuple of tuple of int, or None
-        For each step, the ids of the concepts and hints it uses (CHAMP only).
+    Steps have no numbers, their index is their 0-based position. The answer, where there is one, never enters a
+    prompt. `concepts` are for each step the ids of the concepts and hints it uses (CHAMP only).
     """
 
     chain_id: str
@@ -76,11 +64,10 @@ class CausalityItem:
 
 @dataclass(frozen=True, slots=True)
 class CoverageItem:
-    """A chain with middle steps removed (Algorithm 1, lines 6-14).
+    """A chain with middle steps removed (Algorithm 1, lines 6-14); `deletion_rate` 0 is the control.
 
-    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region
-    that was removed (at least the nominal `deletion_rate`, because of the ceiling), `realized_chain_rate`
-    the share of the whole chain. `deletion_rate` 0 is the control.
+    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region that
+    was removed (at least the nominal one, because of the ceiling), `realized_chain_rate` that of the whole chain.
     """
 
     item_id: str
@@ -167,22 +154,30 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, Any]]:
-    """(line number from 1, parsed value) of every line; an `InputError` names a line that is no JSON.
+    """(line number from 1, parsed value) of every line of a plain or gzipped file, read one by one.
 
-    With `torn` a last line without its end, which a killed writer leaves, is passed over.
+    With `torn` a last line without its end, which a killed writer leaves, is passed over. An `InputError` names the
+    line that is not one JSON value.
     """
+    number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.isspace() or (torn and not line.endswith(b"\n")):
+        with path.open("rb", buffering=1 << 20) as raw:
+            zipped = raw.peek(2).startswith(b"\x1f\x8b")
+            for number, line in enumerate(gzip.GzipFile(fileobj=raw) if zipped else raw, start=1):
+                if torn and not line.endswith(b"\n"):
                     continue
                 try:
-                    yield number, orjson.loads(line)
+                    value = orjson.loads(line)
                 except orjson.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number}: not a JSON object ({error})") from None
+                    if line.isspace():
+                        continue
+                    hint = "; it is a Git LFS pointer, run git lfs pull" if line.startswith(b"version") else ""
+                    raise InputError(f"{path}, line {number}: not one JSON object ({error}){hint}") from None
+                yield number, value
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read ({reason})") from error
+        where = f"{path}, after line {number}" if path.is_file() else path
+        raise InputError(f"{where}: cannot be read ({reason})") from error
 
 
 def read_json(path: Path) -> Any:
@@ -200,17 +195,19 @@ def _adapter(row_type: type) -> TypeAdapter:
     return TypeAdapter(row_type)
 
 
+def validated(value: Any, row_type: type[Row], where: str, hint: str = "") -> Row:
+    """A parsed line as a row; an `InputError` names the place (`where`), the field and what the line should be."""
+    try:
+        return _adapter(row_type).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the line"
+        raise InputError(f"{where}: {field}: {first['msg']}{hint}") from None
+
+
 def read_jsonl(path: Path, row_type: type[Row]) -> list[Row]:
     """All rows of a file, each checked against `row_type`; an `InputError` names the file, line and field."""
-    adapter, rows = _adapter(row_type), []
-    for number, value in iter_json_lines(path):
-        try:
-            rows.append(adapter.validate_python(value))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from None
-    return rows
+    return [validated(value, row_type, f"{path}, line {number}") for number, value in iter_json_lines(path)]
 
 
 def as_dict(row: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from c2faith.cros.rewards import TRL_REWARDS
 from c2faith.dataset import Dataset
 from c2faith.judging import tasks as judging_tasks
-from c2faith.judging.judges import smollm2
+from c2faith.judging.judges import local_model
 from c2faith.judging.tasks import Item
 from c2faith.judging.verdict_frames import retention
 from c2faith.records import InputError, rng
@@ -27,19 +27,8 @@ def prompts(
 ) -> list[dict[str, Any]]:
     """One row a prompt, as TRL wants them: the benchmark's own messages, with the labels as columns.
 
-    Parameters
-    ----------
-    questions : set of str
-        The problems to train on.
-    tasks : sequence of str
-        Faulty and clean items of detection and localization are as many; of coverage all levels are taken.
-
-    Returns
-    -------
-    list of dict
-        `prompt` (messages), `task`, `n_steps`, `truth`, `target`, `reference`; in seeded order.
+    Of detection and localization as many faulty as clean items are taken, of coverage all levels; in seeded order.
     """
-    removed = {row.item_id: row.removed for row in dataset.coverage}
     chains = {chain.chain_id: chain for chain in dataset.chains}
     rows = []
     for task in tasks:
@@ -47,7 +36,7 @@ def prompts(
         for item in _half_clean(items, seed) if task != "coverage" else items:
             known = {"truth": None, "target": None, "reference": None}
             if task == "coverage":
-                known["reference"] = retention(chains[item.chain_id], removed[item.item_id])
+                known["reference"] = retention(chains[item.chain_id], item.removed)
             else:
                 known |= {name: int(item.labels[name]) for name in known.keys() & item.labels.keys()}
             messages = [{"role": role, "content": content} for role, content in item.query("").messages]
@@ -58,7 +47,6 @@ def prompts(
 
 
 def _half_clean(items: Sequence[Item], seed: int) -> list[Item]:
-    """As many clean items as faulty ones."""
     clean = [item for item in items if item.labels.get("truth", item.labels["target"] < 0)]
     faulty = [item for item in items if item not in clean]
     keep = min(len(clean), len(faulty))
@@ -84,33 +72,30 @@ def train_grpo(
 ) -> list[dict[str, float]]:
     """Train a model to write verdicts, and leave it with its tokenizer in `folder/model`, ready for any server.
 
+    An interrupted run goes on from its last checkpoint in `folder`.
+
+    Returns TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
+
     Parameters
     ----------
-    model : str
-        ``smollm2-135m``, a folder or a hub id; it needs a chat template.
-    rows : sequence of mapping
+    rows
         What `prompts` gives.
-    generations : int
+    generations
         Replies sampled for a prompt: the group.
-    beta : float
+    beta
         Weight of the divergence from the model that training began with.
-    lora : bool
+    lora
         Train an adapter and merge it at the end; else the whole model.
-
-    Returns
-    -------
-    list of dict
-        TRL's log: reward, its spread, lengths, share of replies cut off, and more, one row an update.
-        An interrupted run goes on from its last checkpoint in `folder`.
     """
     import torch
     from datasets import Dataset as Rows
     from transformers.trainer_utils import get_last_checkpoint
     from trl import GRPOConfig, GRPOTrainer
 
+    tokenizer = local_model.load_tokenizer(model, chat=True)
+    if tokenizer.eos_token_id is None:
+        raise InputError(f"MODEL={model}: its tokenizer has no end-of-text token, so that no reply would ever end")
     cuda = torch.cuda.is_available()
-    source = str(smollm2.folder()) if model == smollm2.NAME else model
-    tokenizer = _tokenizer(source)
     settings = GRPOConfig(
         output_dir=str(folder),
         max_steps=updates,
@@ -120,7 +105,6 @@ def train_grpo(
         learning_rate=learning_rate,
         beta=beta,
         use_vllm=use_vllm,
-        vllm_mode="colocate",
         use_cpu=not cuda,
         bf16=cuda,
         activation_checkpointing=cuda,
@@ -128,17 +112,16 @@ def train_grpo(
         logging_steps=1,
         save_steps=max(1, updates // 4),
         save_total_limit=1,
-        report_to="none",
         seed=seed,
         disable_tqdm=False,
     )
     trainer = GRPOTrainer(
-        source,
+        local_model.source(model),
         list(TRL_REWARDS),
         args=settings,
         train_dataset=Rows.from_list([dict(row) for row in rows]),
         processing_class=tokenizer,
-        peft_config=_lora() if lora else None,
+        peft_config=local_model.lora() if lora else None,
     )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.exists() else None)
     if trainer.accelerator.is_main_process:
@@ -146,26 +129,3 @@ def train_grpo(
         (trained.merge_and_unload() if lora else trained).save_pretrained(folder / "model")
         tokenizer.save_pretrained(folder / "model")
     return [row for row in trainer.state.log_history if "reward" in row]
-
-
-def _tokenizer(source: str) -> Any:
-    """The model's tokenizer, once it has what a written reply needs."""
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(f"MODEL={source}: cannot be loaded ({reason})") from error
-    if tokenizer.chat_template is None:
-        raise InputError(f"MODEL={source}: has no chat template; choose a model tuned to follow instructions")
-    if tokenizer.eos_token_id is None:
-        raise InputError(f"MODEL={source}: its tokenizer has no end-of-text token, so that no reply would ever end")
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return tokenizer
-
-
-def _lora() -> Any:
-    from peft import LoraConfig
-
-    return LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM")

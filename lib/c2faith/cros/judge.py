@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from c2faith import paths
-from c2faith.cros.encoder import Encoder, Written, identity
 from c2faith.cros.examples import fold_of
-from c2faith.cros.features import FeatureStore
-from c2faith.cros.trained import Reading, TrainedHead
-from c2faith.judging.judges.base import Query, Reply
+from c2faith.cros.heads import Reading, TrainedHead
+from c2faith.cros.reading import Encoder, FeatureStore, Written, identity
+from c2faith.judging.judges.base import Query, Reply, refuse_unknown
 from c2faith.records import InputError, read_json, sha256, sha256_file, write_json
 
 CONFIG, ADAPTER = "config.json", "adapter"
@@ -29,14 +28,8 @@ CHUNK = 512  # queries whose features are gathered at once
 class CrosJudge:
     """A judge trained by `c2faith.cros`.
 
-    Parameters
-    ----------
-    judge_id : str
-    folder : Path
-        Holds ``config.json``, ``head-<fold>.safetensors`` and perhaps ``adapter/``, as `save` writes them.
-    model : str, optional
-        Where the encoder lies on this machine, if not where the configuration says.
-    device : str
+    `folder` holds ``config.json``, ``head-<fold>.safetensors`` and perhaps ``adapter/``, as `save` writes them;
+    `model` says where the encoder lies on this machine, if not where the configuration says.
     """
 
     kind = "a trained judge"
@@ -48,6 +41,7 @@ class CrosJudge:
             raise InputError(f"{folder}: no trained judge here; train one with make cros")
         self.known = read_json(folder / CONFIG)
         self.model = model or self.known["encoder"]["model"]
+        self._head_files = [folder / f"head-{fold}.safetensors" for fold in range(self.known["folds"])]
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -57,7 +51,7 @@ class CrosJudge:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the encoder's content, how it reads, and all heads."""
-        heads = [sha256_file(self.folder / f"head-{fold}.safetensors") for fold in range(self.known["folds"])]
+        heads = [sha256_file(file) for file in self._head_files]
         adapter = [sha256_file(file) for file in sorted((self.folder / ADAPTER).glob("*.safetensors"))]
         encoder = {name: value for name, value in self.known["encoder"].items() if name != "model"}
         return sha256([encoder, self.known["folds"], self.known["fold_seed"], heads, adapter])
@@ -65,7 +59,7 @@ class CrosJudge:
     @cached_property
     def heads(self) -> list[TrainedHead]:
         """One head a fold."""
-        return [TrainedHead.load(self.folder / f"head-{fold}.safetensors") for fold in range(self.known["folds"])]
+        return [TrainedHead.load(file) for file in self._head_files]
 
     @cached_property
     def store(self) -> FeatureStore:
@@ -75,13 +69,12 @@ class CrosJudge:
             raise InputError(
                 f"judge {self.judge_id} was trained on {known['model']}; {self.model} is another model"
             )
+        adapter = self.folder / ADAPTER
         encoder = Encoder(
             self.model,
-            layers=known["layers"],
-            max_tokens=known["max_tokens"],
-            dtype=known["dtype"],
+            **{name: known[name] for name in ("layers", "max_tokens", "dtype")},
             device=self.device,
-            adapter=str(self.folder / ADAPTER) if (self.folder / ADAPTER).exists() else None,
+            adapter=str(adapter) if adapter.exists() else None,
         )
         return FeatureStore(paths.features_dir(), encoder)
 
@@ -89,17 +82,15 @@ class CrosJudge:
         """Hazards, verdict and score probabilities of each (question, steps)."""
         written = [(question, tuple(steps)) for question, steps in chains]
         features = self.store.get(written, self.judge_id)
-        readings: list[Reading | None] = [None] * len(written)
-        folds = [fold_of(question, self.known["folds"], self.known["fold_seed"]) for question, _ in written]
+        folds = [self._fold(question) for question, _ in written]
+        readings: dict[int, Reading] = {}
         for fold in set(folds):
             rows = [row for row, other in enumerate(folds) if other == fold]
-            for row, reading in zip(rows, self.heads[fold].read([features[row] for row in rows]), strict=True):
-                readings[row] = reading
-        return readings
+            readings |= zip(rows, self.heads[fold].read([features[row] for row in rows]), strict=True)
+        return [readings[row] for row in range(len(written))]
 
-    def head_for(self, question: str) -> TrainedHead:
-        """The head of the problem's fold."""
-        return self.heads[fold_of(question, self.known["folds"], self.known["fold_seed"])]
+    def _fold(self, question: str) -> int:
+        return fold_of(question, self.known["folds"], self.known["fold_seed"])
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Answer in order, some hundred at a time.
@@ -117,42 +108,40 @@ class CrosJudge:
                 yield query, self._reply(query, reading, latency)
 
     def _reply(self, query: Query, reading: Reading, latency: float) -> Reply:
-        head = self.head_for(query.question)
-        answer, scores = _ANSWERS[query.task](query, reading, head)
-        model = f"cros@{self.fingerprint[:12]}"
-        seen = {"seen": len(reading.hazards)}
-        if answer is None:  # steps that did not fit into the context are never called clean
-            return Reply(None, "length", latency_s=latency, model=model, mode="cros", error="length", extra=seen)
-        return Reply(json.dumps(answer), latency_s=latency, model=model, mode="cros", scores=scores, extra=seen)
+        head = self.heads[self._fold(query.question)]
+        answered = _ANSWERS[query.task](reading, head)
+        about = {"latency_s": latency, "model": f"cros@{self.fingerprint[:12]}", "mode": "cros"}
+        about["extra"] = {"seen": len(reading.hazards)}
+        if answered is None:  # steps that did not fit into the context are never called clean
+            return Reply(None, "length", error="length", **about)
+        return Reply(json.dumps(answered[0]), scores=answered[1], **about)
 
 
-Answer = tuple[dict[str, Any] | None, tuple[float, ...] | None]
+Answer = tuple[dict[str, Any], tuple[float, ...] | None] | None
 
 
-def _detection(query: Query, reading: Reading, head: TrainedHead) -> Answer:
+def _detection(reading: Reading, head: TrainedHead) -> Answer:
     if not reading.whole:
-        return None, None
+        return None
     hazard = float(reading.hazards[-1])
     reasoning = f"The step fails with probability {hazard:.2f}, against a threshold of {head.step_threshold:.2f}."
     return {"reasoning": reasoning, "score": int(hazard < head.step_threshold)}, (hazard, 1 - hazard)
 
 
-def _localization(query: Query, reading: Reading, head: TrainedHead) -> Answer:
-    index = reading.localization(head.clean_threshold)
+def _localization(reading: Reading, head: TrainedHead) -> Answer:
+    index, clean = reading.localization(head.clean_threshold), reading.verdicts[-1]
     if index is None:
-        return None, None
-    clean = reading.verdicts[-1]
+        return None
     reasoning = (
         f"Every step follows with probability {clean:.2f}, against a threshold of {head.clean_threshold:.2f}."
     )
-    scores = tuple(map(float, reading.verdicts)) if reading.whole else None
-    return {"reasoning": reasoning, "index": index}, scores
+    return {"reasoning": reasoning, "index": index}, tuple(map(float, reading.verdicts)) if reading.whole else None
 
 
-def _coverage(query: Query, reading: Reading, head: TrainedHead) -> Answer:
+def _coverage(reading: Reading, head: TrainedHead) -> Answer:
     score = reading.score()
     if score is None:
-        return None, None
+        return None
     missing = reading.n_steps * (4 / reading.coverage - 1)
     reasoning = f"About {missing:.1f} steps seem to be missing beside the {reading.n_steps} written ones."
     return {"reasoning": reasoning, "score": score}, tuple(map(float, reading.scores))
@@ -176,9 +165,8 @@ def save(folder: Path, heads: Sequence[TrainedHead], encoder: Encoder, config: M
 
 def from_config(config: Mapping[str, Any], **edge: Any) -> CrosJudge:
     """The judge of a YAML in `data/judges`; `model` is a run that has trained heads, or their folder."""
+    refuse_unknown(config, CrosJudge.kind, edge, ("model", "device"))
     parameters = config.get("parameters") or {}
-    if unknown := sorted({*parameters, *edge} - {"model", "device"}):
-        raise InputError(f"judge {config['judge_id']}: a trained judge has no {unknown[0]!r}")
     return CrosJudge(config["judge_id"], trained_folder(config["model"]), **parameters)
 
 

@@ -21,14 +21,13 @@ def verdict_log_probs(step_logits: Tensor, mask: Tensor | None = None) -> Tensor
     Parameters
     ----------
     step_logits : Tensor, shape (..., n_steps)
-        Hazard logits.
     mask : Tensor of bool, shape (..., n_steps), optional
         True where there is a step; padding has probability 0 (log −inf) and takes none from the others.
 
     Returns
     -------
     Tensor, shape (..., n_steps + 1)
-        The last entry is the verdict −1. Sums to one after `exp`.
+        The last entry is the verdict −1.
 
     >>> verdict_log_probs(torch.zeros(2)).exp().tolist()
     [0.5, 0.25, 0.25]
@@ -49,16 +48,7 @@ def score_log_probs(gap_logits: Tensor, mask: Tensor) -> Tensor:
     The gap head says how many steps it expects to be missing before each step, λ_i = softplus(g_i), as
     independent Poisson counts; their total M is Poisson(Σ λ_i). A chain of n steps that lacks M carries
     4·n / (n + M) of the whole, the `retention` reference, and its score is that number rounded half up. So the
-    score's distribution is a finite sum of Poisson probabilities.
-
-    Parameters
-    ----------
-    gap_logits, mask : Tensor, shape (batch, n_steps)
-        Gap logits, and True where there is a step.
-
-    Returns
-    -------
-    Tensor, shape (batch, 5)
+    score's distribution is a finite sum of Poisson probabilities: (batch, 5) of (batch, n_steps).
     """
     total = expected_missing(gap_logits, mask)[:, None]
     n_steps = mask.sum(-1, keepdim=True).clamp_min(1)
@@ -109,17 +99,7 @@ def sampled_objective(
     mean over the group of A_k ∇ log p(v_k), with A_k = r_k − mean(r). With `scale`, as GRPO has it, A_k is
     divided by the group's standard deviation, which is no longer an unbiased estimate: groups in which all
     verdicts earn nearly the same count as much as those where the choice matters. Without it the expected
-    gradient is (1 − 1 / n_samples) times the exact one.
-
-    Parameters
-    ----------
-    log_probs, rewards : Tensor, shape (batch, n_verdicts)
-    n_samples : int
-        Verdicts drawn for each chain (the group).
-
-    Returns
-    -------
-    Tensor, shape (batch,)
+    gradient is (1 − 1 / n_samples) times the exact one. Shape (batch,) of (batch, n_verdicts).
     """
     if not len(log_probs):
         return log_probs.sum(-1)

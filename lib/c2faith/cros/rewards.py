@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from c2faith.records import InputError
 WORST = -1.0  # a missed error, a false alarm, a reply that is no verdict
 
 Completion = str | Sequence[dict[str, str]]
+RewardFunction = Callable[..., list[float | None]]  # in TRL's signature: None where a row has no reward
 
 
 def verdict_rewards(n_steps: int, target: int, *, exact_only: bool = False) -> np.ndarray:
@@ -30,19 +31,13 @@ def verdict_rewards(n_steps: int, target: int, *, exact_only: bool = False) -> n
 
     Parameters
     ----------
-    n_steps : int
-        Steps in the chain, at least 1.
     target : int
         0-based index of the first step that does not follow, −1 for a clean chain.
 
     Returns
     -------
     ndarray, shape (n_steps + 1,)
-        Values in [−1, 1].
-
-    Notes
-    -----
-    The shape follows the process reward of FAPO's verifier (arXiv:2510.22543).
+        Values in [−1, 1]; their shape follows the process reward of FAPO's verifier (arXiv:2510.22543).
 
     >>> verdict_rewards(4, 1).tolist()
     [0.75, 1.0, 0.75, 0.5, -1.0]
@@ -88,71 +83,30 @@ def _text(completion: Completion) -> str:
     return completion if isinstance(completion, str) else (completion[-1].get("content") or "")
 
 
-def _reward(completion: Completion, task: str, n_steps: int, rewards: np.ndarray) -> float:
-    value = parse(_text(completion), task, n_steps).value
-    # The verdict −1 is the last entry of its table, which is what Python's index −1 says.
-    return WORST if value is None else float(rewards[value])
+def _trl_reward(task: str, label: str, table: Callable[[int, Any], np.ndarray]) -> RewardFunction:
+    """A task's reward in TRL's signature: what the parsed verdict earns in the table of the row's label.
 
-
-def detection_rewards(
-    completions: Sequence[Completion],
-    *,
-    task: Sequence[str],
-    n_steps: Sequence[int],
-    truth: Sequence[int | None],
-    **columns: Any,
-) -> list[float | None]:
-    """Rewards of sampled detection replies in TRL's signature; None for a row of another task.
-
-    `truth` is 1 where the step follows and 0 where it was broken. A reply that is no verdict earns −1.
+    None for a row of another task. A reply that is no verdict earns −1: it is never read as "no inconsistency".
     """
-    return [
-        _reward(text, name, steps, follow_rewards(label)) if name == "detection" else None
-        for text, name, steps, label in zip(completions, task, n_steps, truth, strict=True)
-    ]
+
+    def reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:
+        rewards: list[float | None] = []
+        rows = zip(completions, columns["task"], columns["n_steps"], columns[label], strict=True)
+        for completion, asked, n_steps, known in rows:
+            value = parse(_text(completion), task, n_steps).value if asked == task else None
+            # The verdict −1 is the last entry of its table, which is what Python's index −1 says.
+            earned = WORST if value is None else float(table(n_steps, known)[value])
+            rewards.append(earned if asked == task else None)
+        return rewards
+
+    reward.__name__ = reward.__qualname__ = f"{task}_rewards"  # under which TRL logs it
+    return reward
 
 
-def localization_rewards(
-    completions: Sequence[Completion],
-    *,
-    task: Sequence[str],
-    n_steps: Sequence[int],
-    target: Sequence[int | None],
-    **columns: Any,
-) -> list[float | None]:
-    """Rewards of sampled localization replies in TRL's signature; None for a row of another task.
-
-    A reply that is no verdict earns −1: it is never read as the verdict "no inconsistency".
-    """
-    return [
-        _reward(text, name, steps, verdict_rewards(steps, label)) if name == "localization" else None
-        for text, name, steps, label in zip(completions, task, n_steps, target, strict=True)
-    ]
-
-
-def coverage_rewards(
-    completions: Sequence[Completion],
-    *,
-    task: Sequence[str],
-    n_steps: Sequence[int],
-    reference: Sequence[float | None],
-    **columns: Any,
-) -> list[float | None]:
-    """Rewards of sampled coverage replies against exact references, in TRL's signature; None elsewhere."""
-    return [
-        _reward(text, name, steps, score_rewards(label)) if name == "coverage" else None
-        for text, name, steps, label in zip(completions, task, n_steps, reference, strict=True)
-    ]
-
-
+detection_rewards = _trl_reward("detection", "truth", lambda _, truth: follow_rewards(truth))
+localization_rewards = _trl_reward("localization", "target", verdict_rewards)
+coverage_rewards = _trl_reward("coverage", "reference", lambda _, reference: score_rewards(reference))
 TRL_REWARDS = (detection_rewards, localization_rewards, coverage_rewards)
-
-
-class StepReader(Protocol):
-    """A trained judge as `chain_reward` needs it (`c2faith.cros.judge.CrosJudge` is one)."""
-
-    def read(self, chains: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Any]:
-        """For each (question, steps) a reading with `hazards`, shape (n_seen,), and `coverage` in [0, 4]."""
 
 
 def split_steps(text: str) -> list[str]:
@@ -179,9 +133,7 @@ def final_answer(text: str) -> str | None:
     return found[-1].strip() if found else None
 
 
-def chain_reward(
-    judge: StepReader, *, coverage_weight: float = 0.5, answer_weight: float = 0.0
-) -> Callable[..., list[float | None]]:
+def chain_reward(judge: Any, *, coverage_weight: float = 0.5, answer_weight: float = 0.0) -> RewardFunction:
     """A reward function for training a reasoner: how well do the steps of its chain hold together?
 
     The reward of a generated chain is its mean log-survival (the mean of log(1 − hazard) over the steps, in
@@ -189,11 +141,8 @@ def chain_reward(
     the column `answer`. A chain the judge cannot read to its end, or one without a step, gets None: unseen
     steps are never rewarded as clean.
 
-    Returns
-    -------
-    callable
-        In TRL's signature: ``(completions, *, question, answer=None, **columns) -> list[float | None]``; pass it
-        to ``GRPOTrainer(reward_funcs=...)``. `question` is a column of the training set.
+    `judge` reads (question, steps) as `c2faith.cros.judge.CrosJudge` does. What comes back is for
+    ``GRPOTrainer(reward_funcs=...)``; `question` and `answer` are columns of the training set.
     """
 
     def cros_chain_reward(

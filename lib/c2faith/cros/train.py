@@ -18,54 +18,45 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from c2faith.cros import policy
-from c2faith.cros.batches import Batch
+from c2faith.cros.examples import Batch
 from c2faith.records import InputError, replacing, rng, sha256
 
-Objective = Literal["warm", "exact", "sampled"]
+Logits = tuple[Tensor, Tensor]  # hazard and gap, each of shape (batch, n_steps)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; a run is named by the hash of its recipe and examples.
+    """How to train; a run is named by the hash of its recipe and examples."""
 
-    Attributes
-    ----------
-    objective : {"warm", "exact", "sampled"}
-        Cross-entropy of the right verdict (and the likelihood of the removed steps' counts); the exact gradient
-        of the expected reward; or GRPO's sampled estimate of it with `group` verdicts a chain.
-    optimizer : {"adamw", "sgd"}
-        ``sgd`` (momentum 0.9) suits linear heads: it follows the strong components first and so, stopped early,
-        acts like a ridge, where AdamW moves along faint and strong ones alike.
-    entropy, kl : float
-        Weights of the verdicts' entropy, and of their divergence from the policy that training began with.
-    """
-
-    objective: Objective
+    # Cross-entropy of the right verdict (and the likelihood of the removed steps' counts); the exact gradient of
+    # the expected reward; or GRPO's sampled estimate of it with `group` verdicts a chain.
+    objective: Literal["warm", "exact", "sampled"]
+    # Momentum 0.9 suits linear heads: it follows the strong components first and so, stopped early, acts like a
+    # ridge, where AdamW moves along faint and strong ones alike.
     optimizer: Literal["adamw", "sgd"] = "adamw"
     updates: int = 200
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
-    entropy: float = 0.0
-    kl: float = 0.0
+    entropy: float = 0.0  # weight of the verdicts' entropy
+    kl: float = 0.0  # weight of their divergence from the policy that training began with
     group: int = 8
-    gap_share: float = 0.5
+    gap_share: float = 0.5  # weight of coverage beside localization
     batch_size: int = 256
     seed: int = 0
 
 
+def right_verdicts(verdicts: Tensor, batch: Batch) -> Tensor:
+    """Log-probability of each chain's right verdict, shape (batch,)."""
+    return verdicts.gather(-1, (batch.truth % verdicts.shape[-1])[:, None])[:, 0]
+
+
 def loss_of(
-    logits: tuple[Tensor, Tensor],
-    batch: Batch,
-    recipe: Recipe,
-    *,
-    generator: torch.Generator,
-    anchor: tuple[Tensor, Tensor] | None = None,
+    logits: Logits, batch: Batch, recipe: Recipe, *, generator: torch.Generator, anchor: Logits | None = None
 ) -> Tensor:
     """The recipe's loss on a batch: localization, plus `gap_share` times coverage.
 
     Parameters
     ----------
-    logits : (hazard, gap), each of shape (batch, n_steps)
     generator : torch.Generator
         Of the sampled verdicts.
     anchor : (hazard, gap), optional
@@ -74,32 +65,43 @@ def loss_of(
     hazard, gap = logits
     counted = batch.gap_weight > 0
     mask, gap = batch.mask[counted], gap[counted]
-    verdicts = policy.verdict_log_probs(hazard, batch.mask)
-    scores = policy.score_log_probs(gap, mask)
+    verdicts, scores = policy.verdict_log_probs(hazard, batch.mask), policy.score_log_probs(gap, mask)
     if recipe.objective == "warm":
-        right = verdicts.gather(-1, (batch.truth % verdicts.shape[-1])[:, None])[:, 0]
         expected = nn.functional.softplus(gap)
         counts = nn.functional.poisson_nll_loss(expected, batch.missing[counted], log_input=False, reduction="none")
-        found, covered = right, -(counts * mask).sum(-1)
+        found, covered = right_verdicts(verdicts, batch), -(counts * mask).sum(-1)
     else:
-        objective = policy.expected_reward
-        if recipe.objective == "sampled":
 
-            def objective(log_probs: Tensor, rewards: Tensor) -> Tensor:
-                return policy.sampled_objective(log_probs, rewards, recipe.group, generator)
+        def objective(log_probs: Tensor, rewards: Tensor) -> Tensor:
+            if recipe.objective == "exact":
+                return policy.expected_reward(log_probs, rewards)
+            return policy.sampled_objective(log_probs, rewards, recipe.group, generator)
 
         found = objective(verdicts, batch.rewards)
         covered = objective(scores, batch.score_rewards[counted])
     found = found + recipe.entropy * policy.entropy(verdicts)
     covered = covered + recipe.entropy * policy.entropy(scores)
     if anchor is not None and recipe.kl:
-        found = found - recipe.kl * policy.kl_divergence(verdicts, policy.verdict_log_probs(anchor[0], batch.mask))
-        covered = covered - recipe.kl * policy.kl_divergence(
-            scores, policy.score_log_probs(anchor[1][counted], mask)
-        )
+        held = policy.verdict_log_probs(anchor[0], batch.mask), policy.score_log_probs(anchor[1][counted], mask)
+        found = found - recipe.kl * policy.kl_divergence(verdicts, held[0])
+        covered = covered - recipe.kl * policy.kl_divergence(scores, held[1])
     located = (found * batch.weight).sum() / batch.weight.sum().clamp_min(1e-9)
     filled = (covered * batch.gap_weight[counted]).sum() / batch.gap_weight.sum().clamp_min(1e-9)
     return -(located + recipe.gap_share * filled)
+
+
+def progress(logits: Logits, held: Batch) -> dict[str, float]:
+    """Log-likelihood and reward of the development chains, faulty and clean ones weighing the same."""
+    hazard, gap = logits
+    verdicts, scores = policy.verdict_log_probs(hazard, held.mask), policy.score_log_probs(gap, held.mask)
+    located = held.weight / held.weight.sum()
+    counted = held.gap_weight / held.gap_weight.sum().clamp_min(1)
+    return {
+        "likelihood": float((right_verdicts(verdicts, held) * located).sum()),
+        "reward": float((policy.expected_reward(verdicts, held.rewards) * located).sum()),
+        "entropy": float((policy.entropy(verdicts) * located).sum()),
+        "coverage_reward": float((policy.expected_reward(scores, held.score_rewards) * counted).sum()),
+    }
 
 
 @dataclass
@@ -110,6 +112,12 @@ class Run:
     update: int = 0
     best: float = -math.inf
     best_state: dict[str, Tensor] = field(default_factory=dict)
+
+    def note(self, row: dict[str, float], merit: float, trained: dict[str, Tensor]) -> None:
+        """Add an evaluation to the log, and keep the parameters if none had more merit."""
+        self.log.append(row)
+        if merit > self.best:
+            self.best, self.best_state = merit, _copy(trained)
 
 
 def train(
@@ -126,29 +134,19 @@ def train(
     accelerator: Any = None,
     label: str = "",
 ) -> Run:
-    """Train a module and leave it where its evaluation was best.
+    """Train a module, called with a batch for its `Logits`, and leave it where its evaluation was best.
 
     Every draw depends on the seed and the number of the update alone, so that a run taken up again goes on as if
     it had never stopped.
 
     Parameters
     ----------
-    module : nn.Module
-        Called with a batch, gives hazard and gap logits, each (batch, n_steps).
-    make_batch : callable
-        The batch of the examples with the given indices.
-    evaluate : callable
-        What goes into the log.
-    select : str, optional
-        The entry of the log whose largest value decides what is kept; None keeps the end.
     anchor : nn.Module, optional
         The policy that `recipe.kl` holds the module to.
-    checkpoint : Path, optional
-        Where an interrupted run is taken up again; a checkpoint of another training is refused.
+    select : str, optional
+        The entry of the log whose largest value decides what is kept; None keeps the end.
     accelerator : accelerate.Accelerator, optional
         Trains on its device; of several processes each takes its share of every batch.
-    label : str
-        Of a progress bar; none if empty.
 
     Raises
     ------
@@ -157,7 +155,11 @@ def train(
     """
     trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
     key = sha256([asdict(recipe), n_examples, select, {name: list(p.shape) for name, p in trained.items()}])
-    optimizer = _optimizer(recipe, list(trained.values()))
+    options = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimizer == "sgd":
+        optimizer = torch.optim.SGD(trained.values(), momentum=0.9, **options)
+    else:
+        optimizer = torch.optim.AdamW(trained.values(), **options)
     run = _resume(checkpoint, key, trained, optimizer)
     wrapped, share, main = module, slice(None), True
     if accelerator is not None:
@@ -168,9 +170,13 @@ def train(
     while True:
         due = run.update % evaluate_every == 0 or run.update == recipe.updates
         if due and (not run.log or run.log[-1]["update"] < run.update):
-            _note(run, evaluate, module, trained, select)
+            with torch.no_grad():
+                row = {"update": run.update, **evaluate(module.eval())}
+            run.note(row, run.update if select is None else row[select], trained)
             if checkpoint is not None and main:
-                _save(checkpoint, key, run, trained, optimizer)
+                kept = {"state": _copy(trained), "optimizer": optimizer.state_dict()}
+                with replacing(checkpoint) as file:
+                    torch.save({"key": key, "run": vars(run), **kept}, file)
         if run.update == recipe.updates:
             break
         batch = make_batch(_drawn(recipe, run.update, n_examples)[share])
@@ -194,13 +200,6 @@ def train(
     return run
 
 
-def _optimizer(recipe: Recipe, parameters: list[Tensor]) -> torch.optim.Optimizer:
-    options = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
-    if recipe.optimizer == "sgd":
-        return torch.optim.SGD(parameters, momentum=0.9, **options)
-    return torch.optim.AdamW(parameters, **options)
-
-
 def _drawn(recipe: Recipe, update: int, n_examples: int) -> list[int]:
     """Indices of an update's batch: whole shuffled passes, one after the other."""
     size = min(recipe.batch_size, n_examples)
@@ -219,29 +218,6 @@ def _seeded(seed: int, update: int) -> Iterator[torch.Generator]:
         yield torch.Generator().manual_seed(number)
 
 
-def _note(
-    run: Run,
-    evaluate: Callable[[nn.Module], dict[str, float]],
-    module: nn.Module,
-    trained: dict[str, Tensor],
-    select: str | None,
-) -> None:
-    module.eval()
-    with torch.no_grad():
-        row = {"update": run.update, **evaluate(module)}
-    run.log.append(row)
-    merit = run.update if select is None else row[select]
-    if merit > run.best:
-        run.best = merit
-        run.best_state = {name: parameter.detach().cpu().clone() for name, parameter in trained.items()}
-
-
-def _save(path: Path, key: str, run: Run, trained: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
-    state = {name: parameter.detach().cpu() for name, parameter in trained.items()}
-    with replacing(path) as file:
-        torch.save({"key": key, "run": vars(run), "state": state, "optimizer": optimizer.state_dict()}, file)
-
-
 def _resume(path: Path | None, key: str, trained: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> Run:
     if path is None or not path.exists():
         return Run()
@@ -253,6 +229,10 @@ def _resume(path: Path | None, key: str, trained: dict[str, Tensor], optimizer: 
     _restore(trained, kept["state"])
     optimizer.load_state_dict(kept["optimizer"])
     return Run(**kept["run"])
+
+
+def _copy(trained: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: parameter.detach().cpu().clone() for name, parameter in trained.items()}
 
 
 def _restore(trained: dict[str, Tensor], state: dict[str, Tensor]) -> None:

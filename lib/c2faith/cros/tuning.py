@@ -14,13 +14,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from c2faith.cros.batches import Batch, batch_of, stack, usable
-from c2faith.cros.encoder import Encoder
-from c2faith.cros.examples import Example
-from c2faith.cros.experiment import progress, with_thresholds
-from c2faith.cros.features import pool
-from c2faith.cros.train import Recipe, Run, train
-from c2faith.cros.trained import TrainedHead, readings_of
+from c2faith.cros.examples import Batch, Example, batch_of, stack, usable
+from c2faith.cros.experiment import with_thresholds
+from c2faith.cros.heads import TrainedHead, readings_of
+from c2faith.cros.reading import Encoder, pool
+from c2faith.cros.train import Recipe, Run, progress, train
+from c2faith.judging.judges import local_model
 from c2faith.records import InputError
 
 Mode = Literal["lora", "full"]
@@ -39,8 +38,8 @@ class ReadingHead(nn.Module):
         layouts = [self.encoder.layout(*example.written) for example in examples]
         chains = []
         for example, layout, reading in zip(examples, layouts, self.encoder.forward(layouts), strict=True):
-            tokens = self.encoder.tokenizer.convert_ids_to_tokens(list(layout.ids))
-            chains.append(self.projection(pool(reading, layout, example.written, tokens)))
+            features = pool(reading, layout, example.written, self.encoder.tokens(layout))
+            chains.append(self.projection(features))
         return self.head(stack(chains)[0])
 
 
@@ -56,46 +55,31 @@ def tune(
     rank: int = 16,
     accelerator: Any = None,
 ) -> tuple[TrainedHead, Run]:
-    """Train encoder and head together and leave both at their best.
+    """Train encoder and head together and leave both at their best, with thresholds chosen anew.
 
-    Parameters
-    ----------
-    encoder : Encoder
-        Changed in place; with ``lora`` its network gets an adapter, which is saved to ``folder/adapter``, with
-        ``full`` the whole model is saved to ``folder/model``.
-    trained : TrainedHead
-        What was trained on the frozen encoder.
-    recipe : Recipe
-        `batch_size` chains are read at once.
-    folder : Path
-        Also keeps the checkpoint from which an interrupted run goes on.
-
-    Returns
-    -------
-    judge : TrainedHead
-        With thresholds chosen anew.
-    run : Run
+    The encoder is changed in place: with ``lora`` its network gets an adapter, which is saved to
+    ``folder/adapter``, with ``full`` the whole model is saved to ``folder/model``. An interrupted run goes on from
+    the checkpoint in `folder`. `trained` is what was trained on the frozen encoder.
     """
     if mode == "lora":
-        from peft import LoraConfig, get_peft_model
+        from peft import get_peft_model
 
         with torch.random.fork_rng():
             torch.manual_seed(recipe.seed)
-            settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
-            encoder.network = get_peft_model(encoder.network, settings)
+            encoder.network = get_peft_model(encoder.network, local_model.lora(rank))
     elif mode != "full":
         raise InputError(f"TUNE={mode}: choose frozen, lora or full")
     module = ReadingHead(encoder, trained)
-    fitting, held = _seen(encoder, training), _seen(encoder, development)
-    whole, held_whole = (batch_of(part, _nothing(encoder, part)) for part in (fitting, held))
+    fitting, seen = _seen(encoder, training)
+    held, held_seen = _seen(encoder, development)
+    whole, held_whole = batch_of(fitting, seen), batch_of(held, held_seen)
 
     def batch(indices: Sequence[int]) -> Batch:
         device = encoder.network.device
         return replace(whole.select(indices), inputs=[fitting[i] for i in indices]).to(device)
 
     def evaluate(tuned: ReadingHead) -> dict[str, float]:
-        hazard, gap, _ = _logits(tuned, held, recipe.batch_size)
-        return progress((hazard, gap), held_whole)
+        return progress(_logits(tuned, held, held_whole.mask, recipe.batch_size), held_whole)
 
     run = train(
         module,
@@ -112,28 +96,25 @@ def tune(
         encoder.network.save_pretrained(folder / ("adapter" if mode == "lora" else "model"))
         if mode == "full":
             encoder.tokenizer.save_pretrained(folder / "model")
-    readings = readings_of(*_logits(module, held, recipe.batch_size), [len(e.steps) for e in held])
+    logits = _logits(module, held, held_whole.mask, recipe.batch_size)
+    readings = readings_of(*logits, held_whole.mask, [len(e.steps) for e in held])
     return with_thresholds(TrainedHead(trained.projection.cpu(), trained.head.cpu()), held, readings), run
 
 
-def _seen(encoder: Encoder, examples: Sequence[Example]) -> list[Example]:
-    return [e for e in examples if usable(e, encoder.layout(*e.written).n_seen)]
-
-
-def _nothing(encoder: Encoder, examples: Sequence[Example]) -> list[Tensor]:
-    """In the place of cached features: of each example's seen steps, none."""
-    return [torch.zeros(encoder.layout(*e.written).n_seen, 0) for e in examples]
+def _seen(encoder: Encoder, examples: Sequence[Example]) -> tuple[list[Example], list[Tensor]]:
+    """Usable examples and, in the place of cached features, of each one's seen steps none."""
+    sizes = [encoder.layout(*e.written).n_seen for e in examples]
+    kept = [(e, torch.zeros(n, 0)) for e, n in zip(examples, sizes, strict=True) if usable(e, n)]
+    return [e for e, _ in kept], [nothing for _, nothing in kept]
 
 
 @torch.no_grad()
-def _logits(module: ReadingHead, examples: Sequence[Example], size: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Hazard and gap logits and the mask of all examples, read `size` at a time."""
+def _logits(module: ReadingHead, examples: Sequence[Example], mask: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Hazard and gap logits of all examples, read `size` at a time; their shape is that of `mask`."""
     module.eval()
-    seen = torch.tensor([module.encoder.layout(*e.written).n_seen for e in examples])
-    mask = torch.arange(int(seen.max()))[None] < seen[:, None]
     hazard, gap = torch.zeros(mask.shape), torch.zeros(mask.shape)
     for start in range(0, len(examples), size):
         rows = slice(start, start + size)
         for whole, part in zip((hazard, gap), module(examples[rows]), strict=True):
             whole[rows, : part.shape[1]] = part.float().cpu()
-    return hazard, gap, mask
+    return hazard, gap

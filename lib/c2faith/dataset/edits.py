@@ -29,10 +29,9 @@ def similarity(original: str, perturbed: str) -> float:
 def edit_type(original: str, perturbed: str) -> str:
     """The paper's edit type (Appendix E) of a step's rewrite, one of `EDIT_TYPES`.
 
-    The paper prints overlapping bounds; here an edit belongs to a swap only *above* 0.9, 0.9 and 0.8 are
-    minor rewrites, 0.5 is a moderate one. Above 0.9: ``numeric_swap`` if nothing but numbers differs, else
-    ``operator_swap`` if an operator changes (+ − × / = < > and their other spellings: ·, ≤, ``\\leq``,
-    ``\\frac``, "add", "less" …), else ``other``, which the paper does not have.
+    The paper prints overlapping bounds; here an edit belongs to a swap only *above* 0.9, 0.9 and 0.8 are minor
+    rewrites, 0.5 is a moderate one. A swap is numeric if nothing but numbers differs, else of operators if one
+    changes (+ − × / = < > in any spelling: ·, ``\\leq``, "add", "less"), else ``other``, which the paper lacks.
 
     >>> edit_type("To solve it, we add 19x to both sides.", "To solve it, we add 18x to both sides.")
     'numeric_swap'
@@ -75,15 +74,8 @@ def math_symbol_density(step: str) -> float:
 def features(original: str, perturbed: str, target: int, n_steps: int) -> dict[str, float]:
     """The six structural features of Table 5.
 
-    Returns
-    -------
-    dict
-        math_symbol_density : see `math_symbol_density`, of the perturbed step.
-        edit_similarity : see `similarity`, of original and perturbed step.
-        relative_position : target / n_steps, in [0, 1): the share of the chain that stands before the step.
-        word_count : whitespace-separated words of the perturbed step.
-        chain_length : n_steps.
-        character_count : characters of the perturbed step.
+    Of the perturbed step are the density, words (between white space) and characters; `edit_similarity` is of both;
+    `relative_position` is target / n_steps, in [0, 1): the share of the chain that stands before the step.
     """
     return {
         "math_symbol_density": math_symbol_density(perturbed),

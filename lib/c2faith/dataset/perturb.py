@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor
 
-import numpy as np
+from numpy.random import Generator
 
 from c2faith.dataset.edits import edit_type, similarity
 from c2faith.dataset.negate import Negator, flaw
@@ -23,14 +23,15 @@ class NoNegation(InputError):  # noqa: N818 - it is caught as an absence, not re
     """No step of the chain's middle region has a negation that passes validation."""
 
 
-def _exact(value: Rational) -> Fraction:
-    """A float stands for the decimal it prints as: 0.3 is 3/10."""
+def share(value: Rational, name: str = "") -> Fraction:
+    """A share of a chain exactly as it is written: 0.3 is 3/10. `name` is what to call it in an error."""
+    given = f"{name}={value}" if name else f"{value!r}"
     try:
         exact = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{value!r} is no number such as 0.3 or 3/10") from None
+        raise InputError(f"{given}: is no number such as 0.3 or 3/10") from None
     if not 0 <= exact <= 1:
-        raise InputError(f"{value}: a share of a chain lies between 0 and 1")
+        raise InputError(f"{given}: must lie between 0 and 1")
     return exact
 
 
@@ -42,17 +43,12 @@ def middle_region(n_steps: int, alpha: Rational = ALPHA, beta: Rational = BETA) 
     >>> middle_region(10)  # the paper's steps 3 to 9
     range(2, 9)
     """
-    first = max(1, ceil(_exact(alpha) * n_steps))
-    return range(first - 1, max(first - 1, floor(_exact(beta) * n_steps)))
+    first = max(1, ceil(share(alpha) * n_steps))
+    return range(first - 1, max(first - 1, floor(share(beta) * n_steps)))
 
 
 def delete_steps(
-    chain: Chain,
-    rate: Rational,
-    rng: np.random.Generator,
-    *,
-    alpha: Rational = ALPHA,
-    beta: Rational = BETA,
+    chain: Chain, rate: Rational, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> CoverageItem:
     """Remove ⌈rate · |I|⌉ steps of the middle region I, uniformly without replacement (lines 6-14).
 
@@ -62,12 +58,7 @@ def delete_steps(
 
 
 def delete_nested(
-    chain: Chain,
-    rates: Sequence[Rational],
-    rng: np.random.Generator,
-    *,
-    alpha: Rational = ALPHA,
-    beta: Rational = BETA,
+    chain: Chain, rates: Sequence[Rational], rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> list[CoverageItem]:
     """One item per rate, where the removals of a lower rate are a subset of those of a higher one.
 
@@ -77,10 +68,10 @@ def delete_nested(
     if not region:
         raise InputError(f"{chain.chain_id}: {len(chain.steps)} steps have no middle region to remove from")
     order = rng.permutation(region)
-    return [_without(chain, _exact(rate), order) for rate in rates]
+    return [_without(chain, share(rate), order) for rate in rates]
 
 
-def _without(chain: Chain, rate: Fraction, order: np.ndarray) -> CoverageItem:
+def _without(chain: Chain, rate: Fraction, order: Sequence[int]) -> CoverageItem:
     removed = sorted(map(int, order[: ceil(rate * len(order))]))
     return CoverageItem(
         item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
@@ -93,30 +84,19 @@ def _without(chain: Chain, rate: Fraction, order: np.ndarray) -> CoverageItem:
     )
 
 
-def targets(chain: Chain, rng: np.random.Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
+def targets(chain: Chain, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
     """The steps of the middle region in the order in which they are tried as targets."""
     return [int(index) for index in rng.permutation(middle_region(len(chain.steps), alpha, beta))]
 
 
 def replace_step(
-    chain: Chain,
-    negator: Negator,
-    rng: np.random.Generator,
-    *,
-    alpha: Rational = ALPHA,
-    beta: Rational = BETA,
+    chain: Chain, negator: Negator, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> CausalityItem:
     """Replace one step of the middle region by its negation (lines 15-22).
 
-    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes
-    `negate.flaw`; each rejection is counted in ``negator.rejections``. Only if a step has none that passes
-    is another target drawn, uniformly from the rest: targets are thus uniform over the region, but for the
-    steps that cannot be negated.
-
-    Raises
-    ------
-    NoNegation
-        If no step of the region has a valid negation.
+    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes `negate.flaw`;
+    each rejection is counted in ``negator.rejections``. Only if none passes is another target drawn, uniformly from
+    the rest: targets are thus uniform over the steps of the region that can be negated. `NoNegation` if none can.
     """
     for target in targets(chain, rng, alpha=alpha, beta=beta):
         original = chain.steps[target]

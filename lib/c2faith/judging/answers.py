@@ -33,8 +33,13 @@ def integral(value: Any) -> int | None:
 
 
 def text(value: Any) -> str:
-    """A reasoning as text, whatever JSON it came as (half a surrogate pair too, which pydantic's str is not)."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """A reasoning as text, whatever JSON it came as; half a surrogate pair, which no file can hold, is replaced.
+
+    >>> text("half \\ud800 pair"), text(["a", 1])
+    ('half � pair', '["a", 1]')
+    """
+    said = value if isinstance(value, str) else json.dumps(value)
+    return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _a_step(index: int, info: ValidationInfo) -> int:

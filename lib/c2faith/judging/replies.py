@@ -15,14 +15,40 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, NotRequired, Self
+
+from pydantic import BeforeValidator, ConfigDict, NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from c2faith import paths
+from c2faith.judging import answers, verdicts
 from c2faith.judging.judges.base import Judge, Key, Query, Reply
 from c2faith.records import InputError, dump, iter_json_lines, read_json, write_json
 
 Row = dict[str, Any]
-_REQUIRED = ("item_id", "prompt_sha256", "attempt")
+
+
+class _Row(TypedDict):
+    """What a journal's line may hold; a server's own words may be of any type, and are read as text."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="allow")
+
+    item_id: str
+    prompt_sha256: str
+    attempt: NonNegativeInt
+    text: NotRequired[str | None]
+    finish_reason: NotRequired[Annotated[str | None, BeforeValidator(lambda value: value and answers.text(value))]]
+    usage: NotRequired[dict[str, NonNegativeInt] | None]
+    latency_s: NotRequired[NonNegativeFloat | None]
+    model: NotRequired[str | None]
+    mode: NotRequired[str | None]
+    error: NotRequired[verdicts.Failure | None]
+    scores: NotRequired[list[float] | None]
+    extra: NotRequired[dict[str, Any] | None]
+    at: NotRequired[str]
+
+
+_ROW = TypeAdapter(_Row)
 
 
 def folders(run: str) -> tuple[Path, Path]:
@@ -58,13 +84,18 @@ def _attempt(row: Row) -> tuple[Any, ...]:
 
 
 def read(path: Path) -> Iterator[Row]:
-    """All complete rows of a journal, oldest first; nothing if there is no such file."""
-    if not path.exists():
-        return
-    for number, row in iter_json_lines(path, torn=True):
-        if not isinstance(row, dict) or any(name not in row for name in _REQUIRED):
-            raise InputError(f"{path}, line {number}: no journal row ({', '.join(_REQUIRED)} are required)")
-        yield row
+    """All complete rows of a journal, oldest first, each attempt once; nothing if there is no such file."""
+    seen = set()
+    for number, line in iter_json_lines(path, torn=True) if path.exists() else ():
+        try:
+            row = _ROW.validate_python(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the line"
+            raise InputError(f"{path}, line {number}: no journal row: {field}: {first['msg']}") from None
+        if _attempt(row) not in seen:
+            seen.add(_attempt(row))
+            yield row
 
 
 def key(row: Row) -> Key:
@@ -74,7 +105,7 @@ def key(row: Row) -> Key:
 
 def is_final(row: Row) -> bool:
     """Whether an attempt settles its item: the judge itself answered, and no further sample was due."""
-    return row.get("error") != "api_error" and not (row.get("extra") or {}).get("will_retry")
+    return verdicts.failure(row) != "api_error" and not (row.get("extra") or {}).get("will_retry")
 
 
 def settled(rows: Iterable[Row]) -> set[Key]:

@@ -1,34 +1,39 @@
 """Reply → Verdict: the only parser.
 
-A verdict is read, never guessed: plain JSON first, then what follows the last ``</think>``, then a fenced block,
-then the last valid object in the text. What cannot be read is a status of its own, never −1, which is a verdict.
+A verdict is read, never guessed: it is the last complete answer outside the reply's reasoning. Neither a draft nor
+what stands inside something unreadable is one. What cannot be read is a status of its own, never −1, a verdict.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from c2faith.judging import answers, tasks
+from c2faith.judging.objects import Found, objects, outside_reasoning
 
-Status = Literal["ok", "refusal", "content_filter", "length", "parse_error", "schema_error", "api_error"]
+Failure = Literal["refusal", "content_filter", "length", "too_long", "parse_error", "schema_error", "api_error"]
+Status = Literal["ok", Failure]
 Tags = tuple[str, ...]
-_FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
-_BAD_ESCAPE = re.compile(r'\\(\\|["/bfnrt](?![A-Za-z])|"|u[0-9a-fA-F]{4})|\\')
-_MOST_OBJECTS = 2_000
+_WORDS: Mapping[Status, str] = {
+    "ok": "stop eos end_turn stop_sequence complete completed tool_calls tool_use function_call",
+    "length": "length max_tokens max_output_tokens model_length model_context_window_exceeded",
+    "content_filter": "content_filter safety recitation blocklist prohibited_content",
+    "refusal": "refusal",
+}
+FINISHED: Mapping[str, Status] = {word: status for status, words in _WORDS.items() for word in words.split()}
+"""What servers call the end of a reply, in lower case, and what it makes of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the parser read.
 
-    `value` is the score or index, or None when `status` is not ``ok``; `tags` say how it was found
-    (``think``, ``fenced``, ``prose``, ``escaped``, ``coerced``, ``reasoning_content``).
+    `value` is the score or index, or None when `status` is not ``ok``; `tags` say how it was found (``think``,
+    ``fenced``, ``prose``, ``escaped``, ``literal``, ``coerced``, ``tool``, ``reasoning_content``).
     """
 
     value: int | None
@@ -48,8 +53,9 @@ def parse(text: str | None, task: str, n_steps: int) -> Verdict:
     Returns
     -------
     Verdict
-        ``parse_error`` if no JSON object can be found, ``schema_error`` if the object has no usable value or
-        one out of range. Integral strings and floats are coerced and tagged; nothing is shifted.
+        ``parse_error`` if no JSON object can be found, or the last one that might be the answer cannot be read;
+        ``schema_error`` if an object has no usable value or one out of range. Integral strings and floats are
+        coerced and tagged; nothing is shifted.
 
     Examples
     --------
@@ -59,99 +65,78 @@ def parse(text: str | None, task: str, n_steps: int) -> Verdict:
     3
     >>> parse('{"index": 5}', "localization", 5).status
     'schema_error'
+    >>> parse('{"reasoning": "he wrote "x" and {"index": 0} is it", "index": 4}', "localization", 5).status
+    'parse_error'
     """
+    key = answers.key(tasks.get(task).answer)
+    whole, tags = objects(text or ""), ()
+    if not (len(whole) == 1 and whole[0].value is not None and whole[0].text == (text or "").strip()):
+        said, tags = outside_reasoning(text or "")
+        whole = objects(said) if tags else whole
+    for found in reversed(whole):
+        if found.value is None and _may_answer(found, key):
+            return Verdict(None, "parse_error", tags=tags)
+        if found.value is not None and key in found.value:
+            return _read(found, task, n_steps, tags)
+    if readable := [found for found in whole if found.value is not None]:
+        return Verdict(None, "schema_error", answers.text(readable[0].value.get("reasoning", "")), readable[0].tags)
+    return Verdict(None, "parse_error", tags=tags)
+
+
+def _may_answer(found: Found, key: str) -> bool:
+    """Whether something unreadable may have been meant as the answer; {x : x > 0} is not."""
+    return found.text.lstrip("{[ \t\r\n")[:1] in ('"', "'", "“") or key in found.text
+
+
+def _read(found: Found, task: str, n_steps: int, tags: Tags) -> Verdict:
     kind = tasks.get(task).answer
     key = answers.key(kind)
-    without: Verdict | None = None
-    for tags, candidate in _objects(text or "", key):
-        failed = Verdict(None, "schema_error", answers.text(candidate.get("reasoning", "")), tags)
-        if key not in candidate:
-            without = without or failed
-            continue
-        if type(candidate[key]) is not int and answers.integral(candidate[key]) is not None:
-            tags += ("coerced",)
-        try:
-            answer = kind.model_validate(candidate, context=n_steps, extra="ignore")
-        except ValidationError:
-            return replace(failed, tags=tags)
-        return Verdict(getattr(answer, key), "ok", answer.reasoning, tags)
-    return without or Verdict(None, "parse_error")
+    tags += found.tags
+    if type(found.value[key]) is not int and answers.integral(found.value[key]) is not None:
+        tags += ("coerced",)
+    try:
+        answer = kind.model_validate(found.value, context=n_steps, extra="ignore")
+    except ValidationError:
+        return Verdict(None, "schema_error", answers.text(found.value.get("reasoning", "")), tags)
+    return Verdict(getattr(answer, key), "ok", answer.reasoning, tags)
+
+
+def finished(reason: Any) -> Status:
+    """What a server's word for the end of a reply makes of it: ``api_error``, which is not final, if it is unknown.
+
+    >>> finished("stop"), finished("MAX_TOKENS"), finished("abort"), finished(None)
+    ('ok', 'length', 'api_error', 'ok')
+    """
+    if reason is None:
+        return "ok"
+    return FINISHED.get(reason.lower(), "api_error") if isinstance(reason, str) else "api_error"
+
+
+def failure(row: Mapping[str, Any]) -> Status | None:
+    """The status of a journal row whose text is not to be read; None for one whose text is."""
+    if error := row.get("error"):
+        return error if error in get_args(Status) else "api_error"
+    status = finished(row.get("finish_reason"))
+    return None if status == "ok" else status
 
 
 def read_reply(row: Mapping[str, Any], task: str, n_steps: int) -> Verdict:
     """The verdict of a journal row: its failure if it is one, else what its text says.
 
-    A reply cut off at the token limit is ``length`` whatever its beginning says. Where the content is null but a
-    ``reasoning_content`` came, that is read and tagged.
+    A reply cut off at the token limit is ``length`` whatever its beginning says. Where there is no text, an answer
+    in a tool call's arguments is one, and so is one that is all of the ``reasoning_content``; reasoning alone is
+    none, and kept.
     """
-    if error := row.get("error"):
-        return Verdict(None, error if error in get_args(Status) else "api_error")
-    if (reason := row.get("finish_reason")) in ("length", "content_filter", "refusal"):
-        return Verdict(None, reason)
-    thought = (row.get("extra") or {}).get("reasoning_content")
-    if row.get("text") is None and thought:
-        verdict = parse(thought, task, n_steps)
-        return replace(verdict, tags=("reasoning_content", *verdict.tags))
-    return parse(row.get("text"), task, n_steps)
-
-
-def _objects(text: str, key: str) -> Iterator[tuple[Tags, dict]]:
-    """(tags, object) of each way to read the text, the most literal way first."""
-    stripped = text.strip()
-    if plain := _load(stripped):
-        yield plain
-        return
-    tags: Tags = ()
-    if "</think>" in stripped:
-        stripped, tags = stripped.rpartition("</think>")[2].strip(), ("think",)
-        if plain := _load(stripped):
-            yield tags + plain[0], plain[1]
-            return
-    for block in reversed(_FENCE.findall(stripped)):
-        if fenced := _load(block.strip()):
-            yield (*tags, "fenced", *fenced[0]), fenced[1]
-    spans = list(_embedded(stripped))
-    for escaped, candidate in sorted(reversed(spans), key=lambda span: key not in span[1]):
-        yield (*tags, "prose", *escaped), candidate
-
-
-def _spellings(text: str) -> tuple[tuple[Tags, str], ...]:
-    """The text as it is, then with the backslashes doubled that are no JSON escape: ``\\sqrt``, ``\\frac``."""
-    escaped = _BAD_ESCAPE.sub(lambda match: match[0] if match[1] else r"\\", text)
-    return ((), text), (("escaped",), escaped)
-
-
-def _load(text: str) -> tuple[Tags, dict] | None:
-    """A whole text as one object."""
-    for tags, attempt in _spellings(text) if text.startswith("{") else ():
-        try:
-            return tags, json.loads(attempt, strict=False, object_pairs_hook=_unique)
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _embedded(text: str) -> Iterator[tuple[Tags, dict]]:
-    """Valid outermost objects inside a text, in order; only the last `_MOST_OBJECTS` openings are tried."""
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
-    for tags, attempt in _spellings(text):
-        found, end = False, 0
-        for start in [match.start() for match in re.finditer(r"\{", attempt)][-_MOST_OBJECTS:]:
-            if start < end:
-                continue
-            try:
-                value, end = decoder.raw_decode(attempt, start)
-            except (ValueError, RecursionError):
-                continue
-            found = True
-            yield tags, value
-        if found:
-            return
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that says two different things under one key."""
-    mapping = dict(pairs)
-    if any(mapping[key] is not value and mapping[key] != value for key, value in pairs):
-        raise ValueError("one key with two values")
-    return mapping
+    if status := failure(row):
+        return Verdict(None, status)
+    text, extra = row.get("text"), row.get("extra") or {}
+    if (text or "").strip():
+        return parse(text, task, n_steps)
+    for name, tag in (("tool_arguments", "tool"), ("reasoning_content", "reasoning_content")):
+        if said := answers.text(extra.get(name) or ""):
+            verdict = parse(said, task, n_steps)
+            drafted = tag != "tool" and {"prose", "fenced", "think"} & set(verdict.tags)
+            if drafted or verdict.status == "parse_error":
+                return Verdict(None, "parse_error", said, (tag,))
+            return replace(verdict, tags=(tag, *verdict.tags))
+    return Verdict(None, "parse_error")

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from c2faith.dataset.algebra.text import Statement, Token
+from c2faith.dataset.algebra.text import FUNCTIONS, Statement, Token
 
 Tree = tuple
+Link = tuple[str, Tree, Tree]
+KNOWN = {*FUNCTIONS, "binom"}
 MAX_TOKENS = 160
 """Longer statements are not read, which bounds the time for one."""
 
@@ -32,7 +34,7 @@ class Reading:
     modulus: Tree | None = None
 
     @property
-    def links(self) -> list[tuple[str, Tree, Tree]]:
+    def links(self) -> list[Link]:
         """(relation, left, right) of neighbouring sides."""
         return list(zip(self.relations, self.sides, self.sides[1:], strict=False))
 
@@ -57,45 +59,52 @@ def readings(statement: Statement) -> tuple[Reading, ...]:
     return tuple(found)
 
 
+def names(tree: Tree) -> set[str]:
+    """The variables and unknown functions of an expression (π is a number)."""
+    kind, *parts = tree
+    if kind == "num" or tree == ("var", "pi"):
+        return set()
+    own = {parts[0]} if kind in ("var", "index") or (kind == "call" and parts[0] not in KNOWN) else set()
+    return own.union(*(names(part) for part in parts if isinstance(part, tuple)))
+
+
 class _Parser:
     """Recursive descent. `tight`: an unwritten product binds before a division; `calls`: a(n) is a function."""
 
     def __init__(self, tokens: Sequence[Token], *, tight: bool, calls: bool) -> None:
-        self.tokens, self.tight, self.calls = tokens, tight, calls
+        self.tokens = [(token.kind, token.value) for token in tokens] + [("", "")] * 3
+        self.tight, self.calls = tight, calls
         self.position, self.in_bars = 0, False
 
-    def peek(self, ahead: int = 0) -> tuple[str, str]:
-        position = self.position + ahead
-        return (
-            (self.tokens[position].kind, self.tokens[position].value) if position < len(self.tokens) else ("", "")
-        )
+    @property
+    def next(self) -> tuple[str, str]:
+        return self.tokens[self.position]
+
+    def step(self) -> str:
+        """The next token's value, which is then behind."""
+        self.position += 1
+        return self.tokens[self.position - 1][1]
 
     def take(self, *wanted: tuple[str, str]) -> str | None:
         """The next token's value if it is one of those wanted."""
-        kind, value = self.peek()
-        if (kind, value) not in wanted:
-            return None
-        self.position += 1
-        return value
+        return self.step() if self.next in wanted else None
 
     def need(self, *wanted: tuple[str, str]) -> str:
-        value = self.take(*wanted)
-        if value is None:
-            raise Unreadable(str(self.peek()))
-        return value
+        if self.next not in wanted:
+            raise Unreadable(str(self.next))
+        return self.step()
 
     def statement(self) -> Reading:
         sides, relations, modulus = [self.side()], [], None
-        while self.peek()[0] == "rel":
-            relations.append(self.peek()[1])
-            self.position += 1
+        while self.next[0] == "rel":
+            relations.append(self.step())
             sides.append(self.side())
         if self.take(("command", "pmod")):
             modulus = self.operand()
         if "≡" in relations and modulus is None and sides[-1][0] == "mod":
             _, sides[-1], modulus = sides[-1]
-        if self.position < len(self.tokens) or ("≡" in relations) != (modulus is not None):
-            raise Unreadable(str(self.peek()))
+        if self.next != ("", "") or ("≡" in relations) != (modulus is not None):
+            raise Unreadable(str(self.next))
         return Reading(tuple(sides), tuple(relations), modulus)
 
     def side(self) -> Tree:
@@ -106,20 +115,17 @@ class _Parser:
 
     def sum(self) -> Tree:
         sign = self.take(("op", "-"), ("op", "+"))
-        tree = self.term()
-        if sign == "-":
-            tree = ("neg", tree)
+        tree = ("neg", self.term()) if sign == "-" else self.term()
         while sign := self.take(("op", "+"), ("op", "-")):
             tree = (sign, tree, self.term())
         return tree
 
     def term(self) -> Tree:
-        tree = self.factors() if self.tight else self.power()
+        factor = self.factors if self.tight else self.power
+        tree = factor()
         while True:
             if sign := self.take(("op", "*"), ("op", "/")):
-                negative = self.take(("op", "-"))
-                right = self.factors() if self.tight else self.power()
-                tree = (sign, tree, ("neg", right) if negative else right)
+                tree = (sign, tree, ("neg", factor()) if self.take(("op", "-")) else factor())
             elif self.starts_factor():
                 tree = ("*", tree, self.power())
             else:
@@ -132,11 +138,10 @@ class _Parser:
         return tree
 
     def starts_factor(self) -> bool:
-        kind, value = self.peek()
-        if kind == "command" and value == "frac" and self.tokens[self.position - 1].kind == "num":
-            first = self.peek(1) if self.peek(1)[0] == "num" else self.peek(2)
-            if first[0] == "num":
-                raise Unreadable("a mixed number or a product")
+        kind, value = self.next
+        before, ahead = self.tokens[self.position - 1], self.tokens[self.position + 1 : self.position + 3]
+        if (kind, value, before[0]) == ("command", "frac", "num") and "num" in dict(ahead):
+            raise Unreadable("a mixed number or a product")
         return kind in ("name", "func", "open") or (kind == "command" and value != "pmod")
 
     def power(self) -> Tree:
@@ -152,8 +157,8 @@ class _Parser:
         return ("^", tree, self.exponent()) if self.take(("op", "^")) else tree
 
     def atom(self, *, in_exponent: bool = False) -> Tree:
-        kind, value = self.peek()
-        self.position += 1
+        kind, value = self.next
+        self.step()
         if kind == "num":
             return ("num", Fraction(value))
         if kind == "name":
@@ -163,7 +168,9 @@ class _Parser:
         if kind == "command" and value != "pmod":
             return self.command(value)
         if kind == "open":
-            return self.bracket(value)
+            tree = self.side()
+            self.need(("close", value))
+            return {"⌊": ("call", "floor", tree), "⌈": ("call", "ceil", tree)}.get(value, tree)
         if kind == "bar" and not self.in_bars:
             self.in_bars = True
             tree = self.sum()
@@ -171,11 +178,6 @@ class _Parser:
             self.in_bars = False
             return ("abs", tree)
         raise Unreadable(value)
-
-    def bracket(self, opened: str) -> Tree:
-        tree = self.side()
-        self.need(("close", opened))
-        return {"⌊": ("call", "floor", tree), "⌈": ("call", "ceil", tree)}.get(opened, tree)
 
     def arguments(self) -> tuple[Tree, ...]:
         """What stands between the brackets that open here."""
@@ -188,16 +190,12 @@ class _Parser:
 
     def operand(self) -> Tree:
         """A braced group, or the single token that LaTeX takes for one."""
-        if self.peek() == ("open", "{"):
-            return self.arguments()[0]
-        return self.atom(in_exponent=True)
+        return self.arguments()[0] if self.next == ("open", "{") else self.atom(in_exponent=True)
 
     def name(self, name: str, *, may_call: bool) -> Tree:
-        tree: Tree = ("var", name)
         if self.take(("op", "_")):
-            subscript = self.arguments() if self.peek()[0] == "open" else (self.atom(in_exponent=True),)
-            return ("index", name, *subscript)
-        if may_call and self.peek() == ("open", "("):
+            return ("index", name, *(self.arguments() if self.next[0] == "open" else [self.atom(in_exponent=True)]))
+        if may_call and self.next == ("open", "("):
             start = self.position
             arguments = self.arguments()
             if name == "C" and len(arguments) == 2:
@@ -205,39 +203,35 @@ class _Parser:
             if self.calls or len(arguments) > 1:
                 return ("call", name, *arguments)
             self.position = start
-        return tree
+        return ("var", name)
 
     def function(self, name: str) -> Tree:
-        power = base = None
+        base: tuple[Tree, ...] = ()
+        power = None
         if name == "sqrt" and self.take(("open", "[")):
-            base = self.side()
+            base = (self.side(),)
             self.need(("close", "["))
         elif self.take(("op", "_")):
-            base = self.operand()
-        if self.take(("op", "^")):
-            power = self.exponent()
-            if power[0] == "neg":
-                raise Unreadable("an inverse function or a power")
-        if self.peek()[0] == "open":
+            base = (self.operand(),)
+        if self.take(("op", "^")) and (power := self.exponent())[0] == "neg":
+            raise Unreadable("an inverse function or a power")
+        if self.next[0] == "open":
             arguments = self.arguments()
-        elif name == "sqrt":
-            arguments = (self.operand(),)
         else:
-            arguments = (self.bare_argument(),)
-        tree = ("call", name, *arguments) if base is None else ("call", name, *arguments, base)
-        return tree if power is None else ("^", tree, power)
+            arguments = (self.operand() if name == "sqrt" else self.bare_argument(),)
+        tree = ("call", name, *arguments, *base)
+        return ("^", tree, power) if power else tree
 
     def bare_argument(self) -> Tree:
         """The product after a function without brackets, as in sin 2x."""
         tree = self.power()
-        while self.peek()[0] in ("name", "command"):
+        while self.next[0] in ("name", "command"):
             tree = ("*", tree, self.power())
         return tree
 
     def command(self, name: str) -> Tree:
-        if self.peek()[0] == "num" and len(self.peek()[1]) == 2:  # \frac12
-            first, second = (("num", Fraction(digit)) for digit in self.peek()[1])
-            self.position += 1
+        if self.next[0] == "num" and len(self.next[1]) == 2:  # \frac12
+            first, second = (("num", Fraction(digit)) for digit in self.step())
         else:
             first, second = self.operand(), self.operand()
         return ("/", first, second) if name == "frac" else ("call", "binom", first, second)

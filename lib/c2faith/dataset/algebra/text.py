@@ -7,7 +7,7 @@ statements mean is for `c2faith.dataset.algebra.decide` to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _SPELLINGS = {
@@ -32,7 +32,7 @@ _GREEK = (
 )
 _MEANING = {
     **{text: meaning for meaning, texts in _SPELLINGS.items() for text in texts.split()},
-    **{f"\\{name}": ("func", name) for name in FUNCTIONS},
+    **{f"{slash}{name}": ("func", name) for name in FUNCTIONS for slash in ("", "\\")},
     **{text: ("name", text[1:]) for text in _GREEK.split()},
     "\\ ": ("silent", ""),
 }
@@ -42,10 +42,9 @@ _PRODUCT_LETTERS = set("abcdekmnpqruvwxyz")
 _TOKEN = re.compile(
     r"(?P<num>\d{1,3}(?:(?:,|\{,\})\d{3})+(?!\d)|\d+(?:\.\d+)?)"
     r"|(?P<env>\\(?:begin|end)\{[^}]*\})|(?P<text>\\(?:text|mbox|textrm|textbf|mathrm)\{[^}]*\})"
-    r"|(?P<symbol>\\[A-Za-z]+|\\.|\.\.+|->|\S)",
+    r"|(?P<word>[A-Za-z]+(?:'[a-z]+)?)|(?P<symbol>\\[A-Za-z]+|\\.|\.\.+|->|\S)",
     re.DOTALL,
 )
-_LETTERS = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 _LATEX = re.compile(
     r"\$\$.+?\$\$|(?<!\\)\$[^$]+?(?<!\\)\$|\\\[.+?\\\]|\\\(.+?\\\)|\\begin\{(align\*?)\}.+?\\end\{\1\}", re.DOTALL
 )
@@ -105,7 +104,7 @@ def statements(text: str) -> list[Statement]:
     found, position = [], 0
     for start, end in _latex_spans(text):
         found += _plain_statements(text, position, start)
-        found += _cut(_tokens(text, start, end, latex=True))
+        found += _cut(list(_tokens(text, start, end, latex=True)))
         position = end
     return found + _plain_statements(text, position, len(text))
 
@@ -122,40 +121,27 @@ def _latex_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _tokens(text: str, start: int, end: int, *, latex: bool) -> Iterator[Token]:
-    position = start
-    while position < end:
-        word = None if text[position] == "\\" else _LETTERS.match(text, position, end)
-        if word:
-            token = _word(word)
+    for match in _TOKEN.finditer(text, start, end):
+        token = _token(match)
+        if token is not None:
             yield from _spell(token) if latex and token.kind == "word" else [token]
-            position = word.end()
-            continue
-        match = _TOKEN.match(text, position, end)
-        position = match.end() if match else position + 1
-        if match and (token := _token(match)):
-            yield token
+
+
+def _token(match: re.Match[str]) -> Token | None:
+    text, group, span = match[0], match.lastgroup, match.span()
+    if group == "num":
+        return Token("num", text.replace("{,}", "").replace(",", ""), *span)
+    if group == "text":
+        return Token("break", ",", *span)
+    plain = "word" if group == "word" and len(text) > 1 else "name" if text.isalpha() else "other"
+    kind, value = _MEANING.get(text, (plain, text))
+    silent = kind == "silent" or (group == "env" and "align" in text)
+    return None if silent else Token(kind, value, *span)
 
 
 def _spell(word: Token) -> list[Token]:
     """A run of letters as a product of one-letter variables."""
     return [Token("name", letter, i, i + 1) for i, letter in enumerate(word.value, start=word.start)]
-
-
-def _word(word: re.Match[str]) -> Token:
-    text = word[0]
-    kind = "op" if text == "mod" else "func" if text in FUNCTIONS else "name" if len(text) == 1 else "word"
-    return Token(kind, text, *word.span())
-
-
-def _token(match: re.Match[str]) -> Token | None:
-    text, span = match[0], match.span()
-    if match["num"]:
-        return Token("num", text.replace("{,}", "").replace(",", ""), *span)
-    if match["text"]:
-        return Token("break", ",", *span)
-    kind, value = _MEANING.get(text, ("name" if text.isalpha() else "other", text))
-    silent = kind == "silent" or (match["env"] and "align" in text)
-    return None if silent else Token(kind, value, *span)
 
 
 def _plain_statements(text: str, start: int, end: int) -> list[Statement]:
@@ -165,16 +151,15 @@ def _plain_statements(text: str, start: int, end: int) -> list[Statement]:
     depth = 0
     for before, plain, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         token = _in_plain(plain, before, after)
-        if token.kind == "word" or (token.kind == "break" and depth == 0):
+        parts = token.kind == "word" or (token.kind == "break" and depth == 0)
+        if parts or (groups[-1] and not _joined(groups[-1][-1], token, depth)):
             groups.append([])
             depth = 0
-            continue
-        if groups[-1] and not _joined(groups[-1][-1], token, depth):
-            groups.append([])
-            depth = 0
-        groups[-1] += _spell(token) if token.kind == "product" else [token]
-        depth += (token.kind == "open") - (token.kind == "close")
-    return [statement for group in groups for statement in _cut(group) if not _is_article(statement)]
+        if not parts:
+            groups[-1] += _spell(token) if token.kind == "product" else [token]
+            depth += (token.kind == "open") - (token.kind == "close")
+    found = [statement for group in groups for statement in _cut(group)]
+    return [each for each in found if len(each.tokens) > 1 or each.tokens[0].value not in ("a", "A", "I")]
 
 
 def _in_plain(token: Token, before: Token | None, after: Token | None) -> Token:
@@ -198,11 +183,8 @@ def _in_plain(token: Token, before: Token | None, after: Token | None) -> Token:
 
 def _is_prose(token: Token | None) -> bool:
     """Whether a word can be no product of one-letter variables."""
-    if token is None or token.kind != "word":
-        return False
-    return bool(_PROSE.fullmatch(token.value.lower())) or (
-        len(token.value) > 2 and not set(token.value) <= _PRODUCT_LETTERS
-    )
+    word = token.value if token and token.kind == "word" else ""
+    return bool(_PROSE.fullmatch(word.lower())) or (len(word) > 2 and not set(word) <= _PRODUCT_LETTERS)
 
 
 def _joined(left: Token, right: Token, depth: int) -> bool:
@@ -211,14 +193,9 @@ def _joined(left: Token, right: Token, depth: int) -> bool:
     return near or binary or (depth > 0 and left.kind == "break")
 
 
-def _is_article(statement: Statement) -> bool:
-    return len(statement.tokens) == 1 and statement.tokens[0].value in ("a", "A", "I")
-
-
-def _cut(tokens: Iterable[Token]) -> list[Statement]:
+def _cut(tokens: Sequence[Token]) -> list[Statement]:
     """Part tokens at breaks outside brackets and at brackets without a partner, and trim loose ends."""
     pieces: list[list[Token]] = [[]]
-    tokens = list(tokens)
     partners = _paired(tokens)
     depth = 0
     for i, token in enumerate(tokens):
@@ -251,11 +228,12 @@ def _paired(tokens: Sequence[Token]) -> set[int]:
 
 def _trim(piece: list[Token]) -> list[Token]:
     """Without the operators and relations that have nothing to bind on one side."""
-    start, end = 0, len(piece)
-    while start < end and (piece[start].kind == "rel" or (piece[start].kind == "op" and piece[start].value != "-")):
-        start += 1
-    while start < end and (
-        piece[end - 1].kind == "rel" or (piece[end - 1].kind == "op" and piece[end - 1].value != "!")
-    ):
-        end -= 1
-    return piece[start:end]
+    while piece and _is_loose(piece[0], "-"):
+        piece = piece[1:]
+    while piece and _is_loose(piece[-1], "!"):
+        piece = piece[:-1]
+    return piece
+
+
+def _is_loose(token: Token, sign: str) -> bool:
+    return token.kind == "rel" or (token.kind == "op" and token.value != sign)

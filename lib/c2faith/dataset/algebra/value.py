@@ -26,6 +26,11 @@ class Undefined(ArithmeticError):  # noqa: N818 - an absence of value, not a mis
     """The expression has no real value of bounded size at this point."""
 
 
+def _need(condition: bool) -> None:
+    if not condition:
+        raise Undefined
+
+
 class Point:
     """One seeded assignment of positive numbers to variables, subscripted variables and unknown functions."""
 
@@ -65,19 +70,30 @@ def value(tree: Tree, point: Point) -> Number:
         raise Undefined(str(error)) from error
 
 
+def compare(left: Number, right: Number) -> int:
+    """−1, 0 or 1 as `left` is less than, equal to or greater than `right`, to 35 digits where not exact."""
+    difference = subtract(left, right)
+    small = 0 if isinstance(difference, Fraction) else _TOLERANCE * max(1, abs(_real(left)), abs(_real(right)))
+    return 0 if abs(difference) <= small else 1 if difference > 0 else -1
+
+
 def _real(number: Number) -> mpmath.mpf:
     if isinstance(number, Fraction):
         return _REAL.mpf(number.numerator) / number.denominator
     return +number if isinstance(number, _REAL.mpf) else _REAL.mpf(number)
 
 
+def _bits(number: Fraction) -> int:
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
+
+
 def _bounded(number: Number) -> Number:
-    if (
-        isinstance(number, Fraction)
-        and max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS
-    ):
-        return _real(number)
-    return number
+    return _real(number) if isinstance(number, Fraction) and _bits(number) > MAX_BITS else number
+
+
+def _whole(number: Number) -> int:
+    _need(isinstance(number, Fraction) and number.denominator == 1)
+    return number.numerator
 
 
 def _arithmetic(operation: Callable) -> Callable[[Number, Number], Number]:
@@ -89,24 +105,23 @@ def _arithmetic(operation: Callable) -> Callable[[Number, Number], Number]:
     return apply
 
 
-def divide(left: Number, right: Number) -> Number:
-    if right == 0:
-        raise Undefined("division by zero")
-    return _arithmetic(operator.truediv)(left, right)
+subtract, divide = _arithmetic(operator.sub), _arithmetic(operator.truediv)
+
+
+def _modulo(number: Number, modulus: Number) -> Fraction:
+    _need(_whole(modulus) > 0)
+    return Fraction(_whole(number) % _whole(modulus))
 
 
 def _power(base: Number, exponent: Number) -> Number:
     if base == 0:
-        if exponent <= 0:
-            raise Undefined("0 to a power that is not positive")
+        _need(exponent > 0)
         return Fraction(0)
     whole = isinstance(exponent, Fraction) and exponent.denominator == 1
-    if whole and isinstance(base, Fraction):
-        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        if bits * abs(exponent) <= MAX_BITS:
-            return base ** int(exponent)
-    if abs(_real(exponent)) * (1 + abs(_REAL.log(abs(_real(base))))) > MAX_LOG or (base < 0 and not whole):
-        raise Undefined("no bounded real power")
+    if whole and isinstance(base, Fraction) and _bits(base) * abs(exponent) <= MAX_BITS:
+        return base ** int(exponent)
+    _need(base > 0 or whole)
+    _need(abs(_real(exponent)) * (1 + abs(_REAL.log(abs(_real(base))))) <= MAX_LOG)
     return _real(base) ** (int(exponent) if whole else _real(exponent))
 
 
@@ -120,46 +135,30 @@ def _root(radicand: Number, degree: Number = Fraction(2)) -> Number:
     return _power(radicand, 1 / degree)
 
 
-def _whole(number: Number) -> int:
-    if not isinstance(number, Fraction) or number.denominator != 1:
-        raise Undefined("not a whole number")
-    return number.numerator
-
-
 def _factorial(number: Number) -> Fraction:
-    if not 0 <= _whole(number) <= MAX_FACTORIAL:
-        raise Undefined("factorial of a negative or large number")
+    _need(0 <= _whole(number) <= MAX_FACTORIAL)
     return Fraction(math.factorial(_whole(number)))
 
 
 def _binomial(n: Number, k: Number) -> Fraction:
-    if not 0 <= _whole(n) <= MAX_FACTORIAL or _whole(k) < 0:
-        raise Undefined("binomial coefficient out of range")
+    _need(0 <= _whole(n) <= MAX_FACTORIAL and _whole(k) >= 0)
     return Fraction(math.comb(_whole(n), _whole(k)))
 
 
-def modulo(number: Number, modulus: Number) -> Fraction:
-    if _whole(modulus) <= 0:
-        raise Undefined("modulus that is not positive")
-    return Fraction(_whole(number) % _whole(modulus))
-
-
-def _logarithm(number: Number, base: Number | None = None) -> Number:
-    if base is None or number <= 0 or base <= 0 or base == 1:
-        raise Undefined("logarithm without a base, or of no positive number")
-    return _REAL.log(_real(number)) / _REAL.log(_real(base))
+def _logarithm(number: Number, base: Number) -> Number:
+    """To a base that is written, since without one it may be 10 or e."""
+    _need(base > 0 and base != 1)
+    return _natural_logarithm(number) / _natural_logarithm(base)
 
 
 def _natural_logarithm(number: Number) -> Number:
-    if number <= 0:
-        raise Undefined("logarithm of no positive number")
+    _need(number > 0)
     return _REAL.log(_real(number))
 
 
 def _transcendental(name: str) -> Callable[[Number], Number]:
     def apply(argument: Number) -> Number:
-        if abs(argument) > MAX_LOG:
-            raise Undefined("argument too large")
+        _need(abs(argument) <= MAX_LOG)
         return getattr(_REAL, name)(_real(argument))
 
     return apply
@@ -169,24 +168,13 @@ def _of_whole(function: Callable[..., int]) -> Callable[..., Fraction]:
     return lambda *numbers: Fraction(function(*map(_whole, numbers)))
 
 
-subtract = _arithmetic(operator.sub)
-
-
-def _smallest(*numbers: Number) -> Number:
-    return min(numbers, key=_real)
-
-
-def _largest(*numbers: Number) -> Number:
-    return max(numbers, key=_real)
-
-
 _OPERATIONS: dict[str, Callable[..., Number]] = {
     "+": _arithmetic(operator.add),
     "-": subtract,
     "*": _arithmetic(operator.mul),
     "/": divide,
     "^": _power,
-    "mod": modulo,
+    "mod": _modulo,
     "neg": operator.neg,
     "abs": abs,
     "!": _factorial,
@@ -196,27 +184,11 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
     "log": _logarithm,
     "ln": _natural_logarithm,
     "binom": _binomial,
-    "min": _smallest,
-    "max": _largest,
+    "min": lambda *numbers: min(numbers, key=_real),
+    "max": lambda *numbers: max(numbers, key=_real),
     "gcd": _of_whole(math.gcd),
     "lcm": _of_whole(math.lcm),
     "floor": lambda number: Fraction(math.floor(number)),
     "ceil": lambda number: Fraction(math.ceil(number)),
     **{name: _transcendental(name) for name in ("sin", "cos", "tan", "exp")},
 }
-
-
-def names(tree: Tree) -> set[str]:
-    """The variables and unknown functions of an expression (π is a number)."""
-    kind, *parts = tree
-    if kind == "num" or tree == ("var", "pi"):
-        return set()
-    own = {parts[0]} if kind in ("var", "index") or (kind == "call" and parts[0] not in _FUNCTIONS) else set()
-    return own.union(*(names(part) for part in parts if isinstance(part, tuple)))
-
-
-def compare(left: Number, right: Number) -> int:
-    """−1, 0 or 1 as `left` is less than, equal to or greater than `right`, to 35 digits where not exact."""
-    difference = subtract(left, right)
-    small = 0 if isinstance(difference, Fraction) else _TOLERANCE * max(1, abs(_real(left)), abs(_real(right)))
-    return 0 if abs(difference) <= small else 1 if difference > 0 else -1

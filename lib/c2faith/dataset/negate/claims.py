@@ -1,10 +1,12 @@
-"""What a step claims, as against what it supposes or denies; and the edits that make claims wrong."""
+"""What a step claims, the edits that make a claim wrong, and why a rewritten step is no negation (`flaw`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from c2faith.dataset.algebra import Statement, equivalent, statements, truth
 
 Part = tuple[int, int, str]
 
@@ -14,8 +16,7 @@ class Edit:
     """Replace each ``step[start:end]`` of `parts` by its text, all together.
 
     `kind` is number, operator, relation, variable, term, opposite, operation, denial or frame (a denial of the
-    whole step); `weight` its chance among others; `scope` the index of the statement it edits, or −1 where it edits
-    words or several statements.
+    whole step); `weight` its chance among others; `scope` the index of the one statement it edits, else −1.
     """
 
     parts: tuple[Part, ...]
@@ -78,3 +79,52 @@ def is_claimed(step: str, start: int, end: int) -> bool:
     before = re.split(r"[;:]\s|,\s(?=(?:so|and|but|which|then|thus|hence|we|where|or)\b)", sentence)[-1]
     after = re.split(r"[.,;:?!](?:\s|$)", step[end:])[0]
     return not is_denied(f"{before} {after}")
+
+
+_COSMETICS = re.compile(
+    r"\\(?:left|right|displaystyle|quad|boxed)(?![A-Za-z])|\\[,;:!()\[\] ]|[\s${}]|[.,](?!\d)|"
+    r"\b(?:thus|so|therefore|hence|then|now|and|we have|we get|i get|that|ok|right)\b"
+)
+_CUT = re.compile(r"(?:[-+*/=<>≤≥^_,(\\{]|\b(?:the|and|or|of|is|to|that|so|a))\s*$")
+
+
+def flaw(original: str, candidate: str) -> str | None:
+    """The reason why `candidate` cannot stand as the negation of `original`, or None if it can.
+
+    ``empty``; ``truncated``: it breaks off, in a word or between brackets; ``unchanged``: only spacing, case, LaTeX
+    cosmetics or connecting words differ; ``equivalent``: the words are the same and the mathematics says the same;
+    ``still_true``: the words are the same and what changed in the mathematics is true.
+
+    >>> flaw("So x<y.", "So y>x."), flaw("We get 2+2=4.", "We get 2+3=5."), flaw("So x=3.", "So x=4.")
+    ('equivalent', 'still_true', None)
+    """
+    if not candidate.strip():
+        return "empty"
+    if _is_cut(candidate) and not _is_cut(original):
+        return "truncated"
+    if _bare(original) == _bare(candidate):
+        return "unchanged"
+    before, after = statements(original), statements(candidate)
+    if len(before) != len(after) or _words(original, before) != _words(candidate, after):
+        return None
+    changed = [(b, a) for b, a in zip(before, after, strict=True) if not equivalent(b, a)]
+    if not changed:
+        return "equivalent"
+    return "still_true" if all(truth(a) == "true" for _, a in changed) else None
+
+
+def _bare(text: str) -> str:
+    return _COSMETICS.sub("", re.sub(r"\\[dt]frac", r"\\frac", text.lower()))
+
+
+def _words(text: str, found: list[Statement]) -> str:
+    """The text without its mathematics."""
+    for statement in reversed(found):
+        text = f"{text[: statement.start]}#{text[statement.end :]}"
+    return _bare(text)
+
+
+def _is_cut(text: str) -> bool:
+    odd = text.replace(r"\$", "").count("$") % 2 == 1
+    unbalanced = any(text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "{}"))
+    return odd or unbalanced or _CUT.search(text) is not None

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.random import Generator
 
-from c2faith.dataset.edits import edit_type, similarity
+from c2faith.dataset.edits import EDIT_TYPES, edit_type, similarity
 from c2faith.dataset.negate.claims import Edit, apply
 from c2faith.dataset.negate.formulas import math_edits
-from c2faith.dataset.negate.wording import word_edits
+from c2faith.dataset.negate.wording import denials, false_endings, leading_denials, opposites
 from c2faith.records import Chain
 
-TABLE6 = {
-    "numeric_swap": 130,
-    "operator_swap": 117,
-    "minor_rewrite": 161,
-    "moderate_rewrite": 37,
-    "major_rewrite": 5,
-}
+Rule = Callable[[str], Iterator[Edit]]
+RULES: tuple[Rule, ...] = (math_edits, opposites, denials, leading_denials, false_endings)
+"""Each gives the edits of a step that make it wrong. A new rule is a function and a row here."""
+
+TABLE6 = dict(zip(EDIT_TYPES, (130, 117, 161, 37, 5), strict=False))
 """How many of the paper's 450 negations were of each type (Table 6)."""
 
-WEIGHTS = {
-    "numeric_swap": 84,
-    "operator_swap": 123,
-    "minor_rewrite": 163,
-    "moderate_rewrite": 75,
-    "major_rewrite": 5,
-}
+WEIGHTS = dict(zip(EDIT_TYPES, (84, 123, 163, 75, 5), strict=False))
 """Chances (of 450) with which a type is aimed at.
 
 Not every step allows every type: of CHAMP's middle steps 64% allow a numeric swap, 53% an operator swap, 57% a
@@ -42,16 +35,17 @@ _ONCE = {"relation", "opposite", "operation"}
 MAX_EDITS, DRAWS = 3, 12
 
 
+def edits(step: str) -> list[Edit]:
+    """What all rules offer for a step."""
+    return [edit for rule in RULES for edit in rule(step)]
+
+
 class RulesNegator:
     """Draws an edit type in the proportions of `TABLE6` and edits that bring it about.
 
     Types that a step does not allow are left out, the rest keep their proportions; the realized mix therefore
-    differs from the table where steps are short or hold no mathematics.
-
-    Parameters
-    ----------
-    chains
-        Whose steps may be taken for a major rewrite; chains of the same problem are not used.
+    differs from the table where steps are short or hold no mathematics. Steps of other problems of `chains` may be
+    taken for a major rewrite.
     """
 
     name = "rules"
@@ -60,48 +54,43 @@ class RulesNegator:
         self.rejections: Counter[str] = Counter()
         self._chains = chains
 
-    def negate(self, chain: Chain, target: int, rng: np.random.Generator) -> Iterator[str]:
+    def negate(self, chain: Chain, target: int, rng: Generator) -> Iterator[str]:
         """Candidates by edit type, the types in a weighted random order, up to `DRAWS` of each."""
         step = chain.steps[target]
         weights = np.array(list(WEIGHTS.values()), dtype=float)
         order = rng.choice(list(WEIGHTS), size=len(WEIGHTS), replace=False, p=weights / weights.sum())
-        pool = [*math_edits(step), *word_edits(step)]
+        pool = edits(step)
         plain = [edit for edit in pool if edit.kind != "frame"]
         for aimed in map(str, order):
             if aimed == "major_rewrite" and aimed != order[0]:
                 continue
-            seen = set()
+            seen = {""}
             for attempt in range(DRAWS):
-                candidate = self._draw(aimed, chain, target, pool if attempt > DRAWS // 2 else plain, rng)
-                if candidate is not None and candidate not in seen and edit_type(step, candidate) == aimed:
+                offered = pool if attempt > DRAWS // 2 else plain
+                if aimed == "major_rewrite":
+                    candidate = self._foreign(chain, target, rng)
+                elif aimed in _BANDS:
+                    candidate = _compose(step, offered, _BANDS[aimed], rng)
+                else:
+                    chosen = _shuffled([edit for edit in offered if edit.kind in _KINDS[aimed]], rng)[:1]
+                    candidate = apply(step, chosen) if chosen else ""
+                if candidate not in seen and edit_type(step, candidate) == aimed:
                     seen.add(candidate)
                     yield candidate
         for edit in _shuffled(pool, rng):
             yield apply(step, [edit])
 
-    def _draw(
-        self, aimed: str, chain: Chain, target: int, pool: list[Edit], rng: np.random.Generator
-    ) -> str | None:
-        step = chain.steps[target]
-        if aimed == "major_rewrite":
-            return self._foreign(chain, target, rng)
-        if aimed in _BANDS:
-            return _compose(step, pool, _BANDS[aimed], rng)
-        edits = _shuffled([edit for edit in pool if edit.kind in _KINDS[aimed]], rng)
-        return apply(step, edits[:1]) if edits else None
-
-    def _foreign(self, chain: Chain, target: int, rng: np.random.Generator) -> str | None:
-        """A step of another problem's chain, of similar length and position."""
+    def _foreign(self, chain: Chain, target: int, rng: Generator) -> str:
+        """A step of another problem's chain, of similar length and position; "" if there is no other."""
         others = [other for other in self._chains if other.problem_id != chain.problem_id]
         if not others:
-            return None
-        other = others[int(rng.integers(len(others)))]
-        place = min(len(other.steps) - 1, round(target * len(other.steps) / len(chain.steps)))
-        return other.steps[place]
+            return ""
+        steps = others[int(rng.integers(len(others)))].steps
+        return steps[min(len(steps) - 1, round(target * len(steps) / len(chain.steps)))]
 
 
-def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: np.random.Generator) -> str | None:
-    """Make edits in a random order, those of one statement first, until the similarity is in the band."""
+def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: Generator) -> str:
+    """Make edits in a random order, those of one statement first, until the similarity is in the band, or ""."""
     low, high = band
     order = _shuffled(edits, rng, by_size=True)
     chosen: list[Edit] = []
@@ -116,10 +105,10 @@ def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: np.ra
             return apply(step, chosen)
         if len(chosen) == (MAX_EDITS if edit.scope == order[0].scope >= 0 else 2):
             break
-    return None
+    return ""
 
 
-def _shuffled(edits: list[Edit], rng: np.random.Generator, *, by_size: bool = False) -> list[Edit]:
+def _shuffled(edits: list[Edit], rng: Generator, *, by_size: bool = False) -> list[Edit]:
     """The edits in a random order, those of more weight (and, if asked, of more characters) rather first."""
     weights = np.array([edit.weight * (edit.size if by_size else 1) for edit in edits])
     if not edits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from c2faith.dataset.algebra import statements
+from c2faith.dataset.algebra.text import statements
 from c2faith.dataset.negate.claims import Edit, is_claimed, is_denied
 
 _OPPOSITES = [
@@ -57,17 +57,12 @@ _CLAUSE = re.compile(
     r"there|the|it|each|every|all|any|one|both|I have|\$)\b",
     re.IGNORECASE,
 )
-_CONTINUES = re.compile(
-    r"[.;:]\s|\bso\b|\bif\b|\bsince\b|\bbecause\b|which means|which gives|\n| let | want | need "
-)
+_CONTINUES = re.compile(r"[.;:]\s|\b(?:so|if|since|because)\b|which means|which gives|\n| let | want | need ")
+_SUPPOSITION = re.compile(r"\b(?:if|when|whenever|unless|let|suppose|assume|that|which|where)\b", re.IGNORECASE)
 
 
-def word_edits(step: str) -> list[Edit]:
-    """All edits of the words in which a step claims something."""
-    return [*_opposites(step), *_denials(step), *_leading_denials(step), *_false_endings(step)]
-
-
-def _opposites(step: str) -> Iterator[Edit]:
+def opposites(step: str) -> Iterator[Edit]:
+    """Put a word's opposite, or another operation in words."""
     for kind, pairs in (("opposite", _OPPOSITES), ("operation", _OPERATIONS)):
         for one, other in (*pairs, *(pair[::-1] for pair in pairs)):
             for match in re.finditer(rf"(?<![\w-]){re.escape(one)}(?![\w])", step, re.IGNORECASE):
@@ -80,26 +75,18 @@ def _opposites(step: str) -> Iterator[Edit]:
             yield _edit(step, match, f"{other}{match[1] or ''}{match[2]}{its}", "operation", 2.0)
 
 
-def _denials(step: str) -> Iterator[Edit]:
+def denials(step: str) -> Iterator[Edit]:
+    """Deny what is claimed; a denial may well stand in a denied clause: it affirms it."""
     for pattern, replacements in _DENIALS:
-        for match in re.finditer(
-            rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}", step, re.IGNORECASE
-        ):
-            if _supposed_only(step, match):
+        whole = rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}"
+        for match in re.finditer(whole, step, re.IGNORECASE):
+            if _SUPPOSITION.search(re.split(r"[.,;:?!]\s", step[: match.start()])[-1]):
                 continue
             for replacement in replacements:
                 yield _edit(step, match, match.expand(replacement), "denial", 1.5 / len(replacements))
 
 
-def _supposed_only(step: str, match: re.Match[str]) -> bool:
-    """Whether a verb stands in a supposition (a denial may well stand in a denied clause: it affirms it)."""
-    clause = re.split(r"[.,;:?!]\s", step[: match.start()])[-1]
-    return bool(
-        re.search(r"\b(?:if|when|whenever|unless|let|suppose|assume|that|which|where)\b", clause, re.IGNORECASE)
-    )
-
-
-def _leading_denials(step: str) -> Iterator[Edit]:
+def leading_denials(step: str) -> Iterator[Edit]:
     """Deny a whole step that is one plain sentence."""
     match = _CLAUSE.match(step)
     if not match or _CONTINUES.search(step, match.end()) or is_denied(step):
@@ -112,14 +99,11 @@ def _leading_denials(step: str) -> Iterator[Edit]:
         yield Edit(((position, position + 1, lead + first),), "frame", 0.3)
 
 
-def _false_endings(step: str) -> Iterator[Edit]:
+def false_endings(step: str) -> Iterator[Edit]:
     """Claim a contradiction where there is none, after a last clause that claims something in symbols."""
     claims = [statement for statement in statements(step) if statement.is_claim]
-    if (
-        claims
-        and re.fullmatch(r"[$\s]*\.", step[claims[-1].end :])
-        and is_claimed(step, claims[-1].start, claims[-1].end)
-    ):
+    last = claims[-1] if claims else None
+    if last and re.fullmatch(r"[$\s]*\.", step[last.end :]) and is_claimed(step, last.start, last.end):
         end = step.rindex(".")
         yield from (Edit(((end, end, text),), "frame", 0.3) for text in _ENDINGS)
 

@@ -1,23 +1,115 @@
-"""Where chains come from: each module turns records into chains, and nothing else."""
+"""Where chains come from: one module a source, which turns records into chains, and nothing else.
+
+A new source is a module with the two functions of `Source`, and its name in `SOURCES`.
+"""
 
 from __future__ import annotations
 
-from c2faith.dataset.sources import champ, jsonl, prm800k, synthetic
-from c2faith.dataset.sources.base import Dropped, Request, Source
-from c2faith.records import InputError
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["SOURCES", "Dropped", "Request", "Source", "get"]
+from c2faith.records import Chain, InputError, NaturalItem, iter_json_lines, sha256
 
-SOURCES: dict[str, Source] = {
-    "champ": champ,
-    "prm800k": prm800k,
-    "jsonl": jsonl,
-    "synthetic": synthetic,
-}
+Found = TypeVar("Found", Chain, NaturalItem)
+SOURCES = ("champ", "prm800k", "jsonl", "synthetic")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, as of `chains.load_chains` and `building.build`; `natural`: natural-error items, too.
+
+    A source that makes chains up makes `limit` of them. Those that read a file yield all they have.
+    """
+
+    min_steps: int = 5
+    limit: int | None = 450
+    natural_limit: int | None = 450
+    human_steps: bool = False
+    seed: int = 0
+    natural: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_steps", 1), ("limit", 1), ("natural_limit", 1), ("seed", 0)):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            if not whole and (value is not None or "limit" not in name):
+                raise InputError(f"{name.upper()}={value!r}: must be a whole number of at least {least}")
+
+
+@dataclass(slots=True)
+class Dropped:
+    """How many records (of `read`) became no chain, and no natural item, by reason."""
+
+    read: int = 0
+    chains: Counter[str] = field(default_factory=Counter)
+    natural: Counter[str] = field(default_factory=Counter)
+
+
+class Source(Protocol):
+    """What a source's module has."""
+
+    def inputs(self, path: str | None) -> dict[str, Path]:
+        """The files to read by name, in reading order; an `InputError` if there are none to read."""
+
+    def read(self, files: Mapping[str, Path], request: Request, dropped: Dropped) -> Iterator[Chain | NaturalItem]:
+        """Chains, and natural items where asked for, one by one; what is left out is counted in `dropped`."""
 
 
 def get(name: str) -> Source:
     """The source of that name; an `InputError` lists the names there are."""
     if name not in SOURCES:
         raise InputError(f"SOURCE={name}: no such source; choose one of {', '.join(SOURCES)}")
-    return SOURCES[name]
+    return import_module(f"{__name__}.{name}")
+
+
+class Unfit(Exception):  # noqa: N818 - a reason to leave a record out, not a mistake in it
+    """Why a record becomes no chain, or no natural item."""
+
+
+def kept(reasons: Counter[str], make: Callable[..., Found], *arguments: Any) -> Iterator[Found]:
+    """What `make` makes of a record; nothing, if that is `Unfit`, which is counted among the reasons."""
+    try:
+        found = make(*arguments)
+    except Unfit as reason:
+        reasons[str(reason)] += 1
+    else:
+        yield found
+
+
+def chain(source: str, question: str, steps: Sequence[str], problem: str | None = None, **optional: Any) -> Chain:
+    """A `Chain` named after its (stripped) texts: the same problem and steps have the same id in every file."""
+    return Chain(*_names(source, question, steps, problem), source, question, tuple(steps), **optional)
+
+
+def natural_item(
+    source: str, question: str, steps: Sequence[str], first_error: int, problem: str | None = None
+) -> NaturalItem:
+    """A `NaturalItem` named after its content, like `chain`."""
+    name, problem = _names(source, question, steps, problem)
+    return NaturalItem(f"{name}/natural", name, problem, source, question, tuple(steps), first_error)
+
+
+def _names(source: str, question: str, steps: Sequence[str], problem: str | None) -> tuple[str, str]:
+    """Of a solution and, unless it has one, of its problem: 64 bits, so that no two of a million share one."""
+    return f"{source}-{sha256([question, *steps])[:16]}", problem or f"{source}-{sha256(question)[:16]}"
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """`records.iter_json_lines` of a file that must hold a record."""
+    number = 0
+    for number, value in iter_json_lines(path):
+        yield number, value
+    if not number:
+        raise InputError(f"{path}: empty, it holds no record; give a file with one JSON object a line")
+
+
+def no_path(path: str | None, source: str) -> None:
+    """Refuse a path where a source has nothing to read from it."""
+    if path:
+        raise InputError(
+            f"SOURCE={source}: reads no file, so {path!r} has no use; leave the path empty (SOURCE_PATH)"
+        )

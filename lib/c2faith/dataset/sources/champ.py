@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from c2faith.dataset.sources.base import Dropped, Request, chain, natural_item, no_path
+from c2faith.dataset.sources import Dropped, Request, Unfit, chain, kept, natural_item, no_path
 from c2faith.records import Chain, InputError, NaturalItem
 
 _DISPLAYS = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\begin\{(\w+\*?)\}.+?\\end\{\1\}", re.DOTALL)
@@ -24,7 +24,7 @@ _GOES_ON = re.compile(r"(where|which|and|or|so|since|because|if|for|with|as|but|
 
 
 def inputs(path: str | None) -> dict[str, Path]:
-    """The package's one file; it is found without importing the package, which would read all of it."""
+    """The package's one file, found without importing the package, which would read all of it."""
     no_path(path, "champ")
     spec = find_spec("champ_dataset")
     if spec is None or spec.origin is None:
@@ -37,40 +37,34 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
     for path in files.values():
         for problem in orjson.loads(path.read_bytes())["problems"].values():
             dropped.read += 1
-            steps = problem["solution"]["steps"]
-            if len(steps) < request.min_steps:
-                dropped.chains["too few steps"] += 1
-            else:
-                yield chain(
-                    "champ",
-                    problem["_text"],
-                    [step["_text"].strip() for step in steps],
-                    problem_id=problem["identifier"],
-                    answer=problem["_answer"],
-                    concepts=tuple(tuple(step["ch_idxs"]) for step in steps),
-                )
+            yield from kept(dropped.chains, _perfect, problem, request)
             for annotation in problem["fws_annotations"].values() if request.natural else ():
-                item = _natural(problem, annotation)
-                if isinstance(item, str):
-                    dropped.natural[item] += 1
-                else:
-                    yield item
+                yield from kept(dropped.natural, _natural, problem, annotation)
 
 
-def _natural(problem: Mapping[str, Any], annotation: Mapping[str, Any]) -> NaturalItem | str:
-    """The annotated solution in steps, or the reason why it is no item."""
+def _perfect(problem: Mapping[str, Any], request: Request) -> Chain:
+    steps = problem["solution"]["steps"]
+    if len(steps) < request.min_steps:
+        raise Unfit("too few steps")
+    texts, concepts = [step["_text"].strip() for step in steps], tuple(tuple(step["ch_idxs"]) for step in steps)
+    answer, name = problem["_answer"], problem["identifier"]
+    return chain("champ", problem["_text"], texts, name, answer=answer, concepts=concepts)
+
+
+def _natural(problem: Mapping[str, Any], annotation: Mapping[str, Any]) -> NaturalItem:
+    """The annotated solution in steps."""
     text, start = annotation["text"], annotation["start_idx"]
     spans = split_steps(text)
     if len(spans) < 2:
-        return "a single step"
+        raise Unfit("a single step")
     first_error = -1
     if start is not None:
         last = start + len(text[start : annotation["end_idx"]].rstrip()) - 1
         holding = [index for index, (begin, end) in enumerate(spans) if begin <= last and start < end]
         if len(holding) != 1:
-            return "marked span covers several steps"
+            raise Unfit("marked span covers several steps")
         first_error = holding[0]
-    steps = [text[begin:end] for begin, end in spans]
+    steps = [text[slice(*span)] for span in spans]
     return natural_item("champ", problem["_text"], steps, first_error, problem["identifier"])
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, StringConstraints, ValidationError
+from pydantic import BaseModel, StringConstraints
 
-from c2faith.dataset.sources.base import Dropped, Request, chain, json_lines, local_file
-from c2faith.records import Chain, InputError
+from c2faith.dataset.sources import Dropped, Request, Unfit, chain, json_lines, kept
+from c2faith.records import Chain, InputError, validated
 
 _Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
 
@@ -27,7 +27,12 @@ class _Record(BaseModel):
 
 def inputs(path: str | None) -> dict[str, Path]:
     """The one file at `path`."""
-    return local_file(path, "jsonl")
+    if not path:
+        raise InputError("SOURCE=jsonl: needs a path, the JSON lines file to read (SOURCE_PATH=…)")
+    if not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "no such file"
+        raise InputError(f"{path}: {what}; give a JSON lines file")
+    return {Path(path).name: Path(path)}
 
 
 def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Iterator[Chain]:
@@ -35,25 +40,18 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
     for path in files.values():
         for number, value in json_lines(path):
             dropped.read += 1
-            record = _validated(value, f"{path}, line {number}")
-            if record.labels is not None and any(label != 1 for label in record.labels):
-                dropped.chains["step not labelled 1"] += 1
-            elif len(record.steps) < request.min_steps:
-                dropped.chains["too few steps"] += 1
-            else:
-                answer = None if record.answer is None else str(record.answer)
-                yield chain("jsonl", record.question, record.steps, answer=answer)
+            where = f"{path}, line {number}"
+            record = validated(value, _Record, where, "; a line is {question, steps[, labels, answer]}")
+            if record.labels is not None and len(record.labels) != len(record.steps):
+                n_labels, n_steps = len(record.labels), len(record.steps)
+                raise InputError(f"{where}: {n_labels} labels for {n_steps} steps; give one a step")
+            yield from kept(dropped.chains, _perfect, record, request)
 
 
-def _validated(value: Any, where: str) -> _Record:
-    try:
-        record = _Record.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the line"
-        raise InputError(
-            f"{where}: {field}: {first['msg']}; a line is {{question, steps[, labels, answer]}}"
-        ) from None
-    if record.labels is not None and len(record.labels) != len(record.steps):
-        raise InputError(f"{where}: {len(record.labels)} labels for {len(record.steps)} steps; give one a step")
-    return record
+def _perfect(record: _Record, request: Request) -> Chain:
+    if record.labels is not None and any(label != 1 for label in record.labels):
+        raise Unfit("step not labelled 1")
+    if len(record.steps) < request.min_steps:
+        raise Unfit("too few steps")
+    answer = None if record.answer is None else str(record.answer)
+    return chain("jsonl", record.question, record.steps, answer=answer)

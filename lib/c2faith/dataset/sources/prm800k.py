@@ -11,25 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from c2faith.dataset.sources.base import Dropped, Request, chain, json_lines, natural_item
+from c2faith.dataset.sources import Dropped, Request, Unfit, chain, json_lines, kept, natural_item
 from c2faith.records import Chain, InputError, NaturalItem
 
 # The training split of both phases, verbatim, at a fixed revision of a public copy on the hub.
 _HUB = "hf://datasets/tasksource/PRM800K@547b19506677a59037ee888838834b65e9b1ddd4"
 HUB_FILES = (f"{_HUB}/phase1_train.jsonl", f"{_HUB}/phase2_train.jsonl")
 _TEST_SPLIT = re.compile(r"(^|[_.-])test([_.-]|$)")
-_JSONL = (".jsonl", ".jsonl.gz")
 
 
 def inputs(path: str | None) -> dict[str, Path]:
-    """The files that `path` stands for, by name.
+    """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL
+    (``https://``, ``hf://``, ``file://``); or, if it is None, "" or "hub", the training split on the hub.
 
-    Parameters
-    ----------
-    path : str or None
-        A file, plain or gzipped; a folder, of which all ``*.jsonl`` and ``*.jsonl.gz`` are read except a test
-        split; a URL (``https://``, ``hf://``, ``file://``); or None, "" or "hub" for the training split on the
-        hub. What comes from the network is kept in the cache of the `datasets` library.
+    What comes from the network is kept in the cache of the `datasets` library.
     """
     if path in (None, "", "hub"):
         return _download(HUB_FILES)
@@ -39,8 +34,8 @@ def inputs(path: str | None) -> dict[str, Path]:
         return {Path(path).name: Path(path)}
     if not Path(path).is_dir():
         raise InputError(f"{path}: no such file or folder; give PRM800K's files, their folder, a URL or 'hub'")
-    files = {file.name: file for file in sorted(Path(path).iterdir()) if file.name.endswith(_JSONL)}
-    if train := {name: file for name, file in files.items() if not _TEST_SPLIT.search(name)}:
+    found = [file for file in sorted(Path(path).iterdir()) if file.name.endswith((".jsonl", ".jsonl.gz"))]
+    if train := {file.name: file for file in found if not _TEST_SPLIT.search(file.name)}:
         return train
     raise InputError(f"{path}: holds no *.jsonl or *.jsonl.gz of the training split; give the folder that does")
 
@@ -64,97 +59,80 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
         for number, record in json_lines(path):
             dropped.read += 1
             try:
-                found = _perfect(record, request)
-                item = _natural(record) if request.natural else None
+                yield from kept(dropped.chains, _perfect, record, request)
+                if request.natural:
+                    yield from kept(dropped.natural, _natural, record)
             except (KeyError, TypeError, IndexError, AttributeError) as error:
                 reason = f"{type(error).__name__}: {error}"
                 raise InputError(f"{path}, line {number}: not a PRM800K record ({reason})") from None
-            if isinstance(found, str):
-                dropped.chains[found] += 1
-            else:
-                yield found
-            if isinstance(item, str):
-                dropped.natural[item] += 1
-            elif item:
-                yield item
 
 
-def _unusable(record: Mapping[str, Any]) -> str | None:
+def _check_usable(record: Mapping[str, Any], finish: str, allowed: Sequence[str]) -> None:
     if record.get("is_quality_control_question"):
-        return "quality control"
+        raise Unfit("quality control")
     if record.get("is_initial_screening_question"):
-        return "initial screening"
-    return None
+        raise Unfit("initial screening")
+    if finish not in allowed:
+        raise Unfit(f"finished by {finish}")
 
 
-def _perfect(record: Mapping[str, Any], request: Request) -> Chain | str:  # noqa: PLR0911 (one a reason)
-    """The record's chain, or the reason why it is not perfect; the cheap reasons come first."""
-    problem, steps, finish = (
-        record["question"]["problem"],
-        record["label"]["steps"],
-        record["label"]["finish_reason"],
-    )
-    if reason := _unusable(record):
-        return reason
-    if finish != "solution":
-        return f"finished by {finish}"
-    texts = []
-    for step in steps:
-        chosen = step["chosen_completion"]
-        if chosen is not None:
-            completion = step["completions"][chosen]
-            if completion["rating"] != 1:
-                return "step not rated +1"
-            text = completion["text"]
-        else:
-            completion = step["human_completion"]
-            if completion is None:
-                return "step without text"
-            if not request.human_steps:
-                return "step written by the labeler"
-            if isinstance(completion, str):
-                completion = {"text": completion}
-            text = completion["text"]
-        if completion.get("flagged"):
-            return "flagged step"
-        if not text or not (text := text.strip()):
-            return "step without text"
-        texts.append(text)
+def _perfect(record: Mapping[str, Any], request: Request) -> Chain:
+    """The cheap reasons against a record come first."""
+    problem, label = record["question"]["problem"], record["label"]
+    steps = label["steps"]
+    _check_usable(record, label["finish_reason"], ("solution",))
+    texts = [_text(step, request) for step in steps]
     if len(texts) < request.min_steps:
-        return "too few steps"
+        raise Unfit("too few steps")
     return chain("prm800k", problem.strip(), texts)
 
 
-def _natural(record: Mapping[str, Any]) -> NaturalItem | str:  # noqa: PLR0911 (one a reason)
-    """The whole pre-generated solution with its first error, or the reason why there is no such item.
+def _text(step: Mapping[str, Any], request: Request) -> str:
+    """Of the chosen completion, else of what the labeler wrote, which nobody rated."""
+    if (chosen := step["chosen_completion"]) is not None:
+        completion = step["completions"][chosen]
+        if completion["rating"] != 1:
+            raise Unfit("step not rated +1")
+    elif (completion := step["human_completion"]) is None:
+        raise Unfit("step without text")
+    elif not request.human_steps:
+        raise Unfit("step written by the labeler")
+    if isinstance(completion, str):
+        completion = {"text": completion}
+    if completion.get("flagged"):
+        raise Unfit("flagged step")
+    if not (text := (completion["text"] or "").strip()):
+        raise Unfit("step without text")
+    return text
+
+
+def _natural(record: Mapping[str, Any]) -> NaturalItem:
+    """The whole pre-generated solution with its first error.
 
     Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
     solution's other steps. A solution that ends with its error would give the place away.
     """
-    if reason := _unusable(record):
-        return reason
     label, solution = record["label"], record["question"].get("pre_generated_steps")
-    if label["finish_reason"] not in ("found_error", "solution"):
-        return f"finished by {label['finish_reason']}"
+    _check_usable(record, label["finish_reason"], ("found_error", "solution"))
     if not solution:
-        return "no whole solution"
+        raise Unfit("no whole solution")
     if not all(text and not text.isspace() for text in solution):
-        return "step without text"
-    problem, steps = record["question"]["problem"].strip(), [text.strip() for text in solution]
+        raise Unfit("step without text")
     rated = [step["completions"][0] for step in label["steps"] if step["completions"]]
     if any(completion.get("flagged") for completion in rated):
-        return "flagged step"
+        raise Unfit("flagged step")
     if [completion["text"] for completion in rated] != solution[: len(rated)]:
-        return "rated steps are not the solution's"
+        raise Unfit("rated steps are not the solution's")
     ratings = [completion["rating"] for completion in rated]
     if None in ratings:
-        return "step not rated"
+        raise Unfit("step not rated")
+    first_error = ratings.index(-1) if -1 in ratings else -1
     if label["finish_reason"] == "solution":
-        if -1 in ratings or len(rated) != len(solution):
-            return "solution with an error or unrated steps"
-        return natural_item("prm800k", problem, steps, -1)
-    if -1 not in ratings:
-        return "error not marked"
-    if (first_error := ratings.index(-1)) == len(solution) - 1:
-        return "ends at its error"
+        if first_error >= 0 or len(rated) != len(solution):
+            raise Unfit("solution with an error or unrated steps")
+    elif first_error < 0:
+        raise Unfit("error not marked")
+    elif first_error == len(solution) - 1:
+        raise Unfit("ends at its error")
+    problem, steps = record["question"]["problem"].strip(), [text.strip() for text in solution]
     return natural_item("prm800k", problem, steps, first_error)

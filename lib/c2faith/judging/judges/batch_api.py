@@ -2,89 +2,106 @@
 
 A run writes its queries into batch files, each task's apart, submits all, polls, and yields what came back; what is
 to be asked again goes into another batch. Interrupted at any point, the same command picks up the batches that are
-open (see `tickets`) and submits only what no batch covers.
+open (see `Ticket`) and submits only what no batch covers.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from c2faith.judging.judges import tickets
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.judging.judges.course import Course
+from c2faith.judging.judges.concurrency import backoff_s
 from c2faith.judging.judges.endpoint import Endpoint
-from c2faith.judging.judges.limiter import seconds
 from c2faith.judging.judges.openai_api import OpenAIJudge
-from c2faith.judging.judges.outcome import Outcome, from_batch_row, from_error, from_exception, refusal
-from c2faith.judging.judges.tickets import Ticket
-from c2faith.records import InputError
+from c2faith.judging.judges.request import Attempts
+from c2faith.judging.judges.response import Response, from_batch_row, from_error, from_exception
+from c2faith.records import InputError, dump, iter_json_lines, read_json, sha256, write_bytes, write_json
 
 if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types import Batch
 
-MOST_REQUESTS, MOST_BYTES = 50_000, 190_000_000
 ENDED = ("completed", "failed", "expired", "cancelled")
 METADATA_KEY = "c2faith_ticket"
-CLOCK_SKEW_S = 3600.0
+CLOCK_SKEW_S = 3600.0  # how far the server's clock may be behind
 Value = TypeVar("Value")
 
 
-class BatchJudge(OpenAIJudge):
-    """An API judge that is asked through files and batches.
+@dataclass
+class Ticket:
+    """What was, or was about to be, submitted as one batch, kept on disk so that nothing is sent twice.
 
-    Parameters
-    ----------
-    config, endpoint
-        As of `OpenAIJudge`.
-    folder : Path
-        Where the run keeps its tickets; another run needs another one.
-    poll_s : float
-        Seconds between looks at a batch.
-    most_requests, most_bytes : int
-        Limits of one batch.
-    **settings
-        As of `OpenAIJudge`.
+    Two files: ``<key>.jsonl``, the batch file itself, and ``<key>.json``, its state, written before the first
+    request leaves and again after each answer. The key also goes to the server as the batch's metadata, so a batch
+    whose answer was lost is found by listing.
     """
 
-    batched = True
+    key: str
+    path: Path
+    ids: frozenset[str]
+    mode: str
+    at: float
+    file_id: str | None = None
+    batch_id: str | None = None
+    fresh: bool = field(default=True, compare=False)  # no request to make the batch was sent yet
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        endpoint: Endpoint,
-        folder: Path,
-        *,
-        poll_s: float = 30.0,
-        most_requests: int = MOST_REQUESTS,
-        most_bytes: int = MOST_BYTES,
-        **settings: Any,
-    ):
+    @property
+    def requests(self) -> Path:
+        """The batch file."""
+        return self.path.with_suffix(".jsonl")
+
+    def save(self) -> None:
+        """Write the state."""
+        kept = {name: value for name, value in asdict(self).items() if name not in ("path", "ids", "fresh")}
+        write_json(self.path, kept)
+
+    def close(self) -> None:
+        """Forget the batch: all that it brought is in the journal, or it will bring nothing."""
+        self.path.unlink(missing_ok=True)
+        self.requests.unlink(missing_ok=True)
+
+
+def read_tickets(folder: Path) -> Iterator[Ticket]:
+    """The tickets of earlier runs that are not closed, oldest first."""
+    states = [(path, read_json(path)) for path in folder.glob("*.json")]
+    for path, state in sorted(states, key=lambda entry: entry[1].get("at", 0)):
+        try:
+            ids = frozenset(line["custom_id"] for _, line in iter_json_lines(path.with_suffix(".jsonl")))
+            yield Ticket(**state, path=path, ids=ids, fresh=False)
+        except (TypeError, KeyError):
+            raise InputError(f"{path}: no ticket of a batch; delete it if nothing is under way") from None
+
+
+def custom_id(query: Query) -> str:
+    """The name of a query within batches: of its item and its key, so a changed prompt is another one."""
+    return sha256([query.item_id, query.prompt_sha256])[:32]
+
+
+class BatchJudge(OpenAIJudge):
+    """An API judge that is asked through files and batches; `folder` is where the run keeps its tickets."""
+
+    batched = True
+    poll_s = 30.0
+    most_requests, most_bytes = 50_000, 190_000_000
+
+    def __init__(self, config: Mapping[str, Any], endpoint: Endpoint, folder: Path, **settings: Any):
         super().__init__(config, endpoint, **settings)
         self.folder = folder / self.judge_id
-        self._poll_s, self._most_requests, self._most_bytes = poll_s, most_requests, most_bytes
-        self._courses: dict[str, Course] = {}
-        self._reserves: dict[str, float] = {}
-        self._said = ""
-
-    def status(self) -> str:
-        """Where the batch stands."""
-        return self._said
+        self._asked: dict[str, Attempts] = {}
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
         """Yield what open batches bring, then what new ones do; see `OpenAIJudge.replies`."""
-        courses = [Course(query, self.dialect, self._attempts, self._backoff) for query in queries]
-        self._courses = {tickets.custom_id(course.query): course for course in courses}
-        under_way = [ticket for ticket in tickets.read(self.folder) if self._courses.keys() & ticket.ids]
+        self._asked = {custom_id(query): self._attempts(query) for query in queries}
+        under_way = [ticket for ticket in read_tickets(self.folder) if self._asked.keys() & ticket.ids]
         covered = frozenset().union(*(ticket.ids for ticket in under_way))
-        under_way += self._write([name for name in self._courses if name not in covered])
+        under_way += self._write(name for name in self._asked if name not in covered)
         held: list[str] = []  # to be asked again once the next batch ends
         with self.endpoint.client(self.timeout_s) as client:
             while under_way:
@@ -96,42 +113,47 @@ class BatchJudge(OpenAIJudge):
                     held += self._hold(ticket, batch, last=not under_way)
                     continue
                 fatal = None
-                for name, outcome in self._collect(client, ticket, batch):
-                    step, reply = self._after(self._courses[name], outcome)
-                    if step.again:
+                for name, response in self._collect(client, ticket, batch):
+                    again, reply = self._after(self._asked[name], response)
+                    if again:
                         held.append(name)
-                    fatal = outcome if outcome.kind == "fatal" else fatal
-                    yield self._courses[name].query, reply
+                    fatal = response if response.kind == "fatal" else fatal
+                    yield self._asked[name].query, reply
                 ticket.close()
                 if fatal:
-                    raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(fatal))}")
-                again, held = held, []
-                under_way += self._write(again)
+                    raise self._stop(fatal.refusal())
+                under_way += self._write(held)
+                held = []
 
-    # --- submitting ------------------------------------------------------------------------------------------
+    # --- submitting --------------------------------------------------------------------------------------------
 
-    def _write(self, names: Sequence[str]) -> list[Ticket]:
+    def _write(self, names: Iterable[str]) -> list[Ticket]:
         """Tickets for those of the names that the budget has room for, a task's apart from another's."""
         chosen = []
         for name in names:
-            if self.budget:
-                if (reserve := self.budget.reserve(self._courses[name].query, self._courses[name].cap)) is None:
-                    self._warn_of_budget()
-                    break
-                self._reserves[name] = reserve
+            if not self._reserve(self._asked[name]):
+                self._budget_reached()
+                break
             chosen.append(name)
-        chosen.sort(key=lambda name: self._courses[name].query.task)
-        return [
-            ticket
-            for _, of_task in itertools.groupby(chosen, key=lambda name: self._courses[name].query.task)
-            for ticket in tickets.write(
-                self.folder, map(self._line, of_task), self.dialect.rung, self._most_requests, self._most_bytes
-            )
-        ]
+        parts: list[dict[str, bytes]] = []
+        task, size = "", 0
+        for name in sorted(chosen, key=lambda name: self._asked[name].query.task):
+            body = self._asked[name].request()
+            line = {"custom_id": name, "method": "POST", "url": self.endpoint.batch_path, "body": body}
+            raw, asked = dump(line) + b"\n", self._asked[name].query.task
+            if asked != task or len(parts[-1]) == self.most_requests or size + len(raw) > self.most_bytes:
+                parts.append({})
+                task, size = asked, 0
+            parts[-1][name] = raw
+            size += len(raw)
+        return [self._ticket(part) for part in parts]
 
-    def _line(self, name: str) -> dict[str, Any]:
-        body = self._courses[name].request()
-        return {"custom_id": name, "method": "POST", "url": self.endpoint.batch_path, "body": body}
+    def _ticket(self, lines: Mapping[str, bytes]) -> Ticket:
+        key = uuid.uuid4().hex
+        ticket = Ticket(key, self.folder / f"{key}.json", frozenset(lines), self.dialect.rung, time.time())
+        write_bytes(ticket.requests, b"".join(lines.values()))
+        ticket.save()
+        return ticket
 
     def _submit(self, client: OpenAI, ticket: Ticket) -> None:
         """See to it that the ticket's batch exists, and exists once.
@@ -143,23 +165,21 @@ class BatchJudge(OpenAIJudge):
             return
         if ticket.file_id is None:
             name, content = f"c2faith-{ticket.key}.jsonl", ticket.requests.read_bytes()
-            ticket.file_id = self._call(lambda: client.files.create(file=(name, content), purpose="batch")).id
+            ticket.file_id = self._persistently(client.files.create, file=(name, content), purpose="batch").id
             ticket.save()
 
-        def create_once() -> str:
+        def create_once() -> Batch:
             found = None if ticket.fresh else self._find(client, ticket)
             ticket.fresh = False
-            if found is None:
-                found = client.batches.create(
-                    completion_window="24h",
-                    endpoint=self.endpoint.batch_path,
-                    input_file_id=ticket.file_id,
-                    metadata={METADATA_KEY: ticket.key},
-                    extra_headers={"Idempotency-Key": ticket.key},
-                )
-            return found.id
+            return found or client.batches.create(
+                completion_window="24h",
+                endpoint=self.endpoint.batch_path,
+                input_file_id=ticket.file_id,
+                metadata={METADATA_KEY: ticket.key},
+                extra_headers={"Idempotency-Key": ticket.key},
+            )
 
-        ticket.batch_id = self._call(create_once)
+        ticket.batch_id = self._persistently(create_once).id
         ticket.save()
 
     def _find(self, client: OpenAI, ticket: Ticket) -> Batch | None:
@@ -171,38 +191,37 @@ class BatchJudge(OpenAIJudge):
                 return None
         return None
 
-    def _call(self, function: Callable[[], Value]) -> Value:
+    def _persistently(self, function: Callable[..., Value], *arguments: Any, **named: Any) -> Value:
         """Call the server, again after a backoff as long as the trouble may pass."""
         failures = 0
         while True:
             try:
-                return function()
+                return function(*arguments, **named)
             except Exception as error:
-                outcome = from_exception(error)
+                response = from_exception(error)
             failures += 1
-            if outcome.kind == "fatal":
-                raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(outcome))}")
-            if outcome.kind not in ("transient", "rate_limit") or failures >= self._attempts:
-                message = self.endpoint.redact(outcome.message)
-                raise InputError(f"{self.endpoint.host}: {message}; batches stay open, the same command resumes")
-            wait = max(seconds(self._backoff, failures), outcome.wait_s or 0.0)
-            self._said = f"waiting {wait:.0f} s: {self.endpoint.redact(outcome.message)[:60]}"
+            if response.kind == "fatal":
+                raise self._stop(response.refusal())
+            if response.kind not in ("transient", "rate_limit") or failures >= self._most_attempts:
+                raise self._stop(f"{response.message}; batches stay open, the same command resumes")
+            wait = max(backoff_s(self._backoff, failures), response.wait_s or 0.0)
+            self._trouble = f"waiting {wait:.0f} s: {self.endpoint.redact(response.message)[:60]}"
             time.sleep(wait)
 
-    # --- waiting and reading ---------------------------------------------------------------------------------
+    # --- waiting and reading -----------------------------------------------------------------------------------
 
     def _first_ended(self, client: OpenAI, under_way: Sequence[Ticket]) -> tuple[Ticket, Batch]:
         while True:
             said = []
             for ticket in under_way:
-                batch = self._call(lambda ticket=ticket: client.batches.retrieve(ticket.batch_id))
+                batch = self._persistently(client.batches.retrieve, ticket.batch_id)
                 if batch.status in ENDED:
                     return ticket, batch
                 counts = batch.request_counts
                 done = f" {counts.completed + counts.failed}/{counts.total} requests" if counts else ""
                 said.append(f"batch {batch.id} {batch.status}{done}")
-            self._said = "; ".join(said)
-            time.sleep(self._poll_s)
+            self._trouble = "; ".join(said)
+            time.sleep(self.poll_s)
 
     def _hold(self, ticket: Ticket, batch: Batch, *, last: bool) -> list[str]:
         """The queries of a batch that the server did not take.
@@ -214,32 +233,27 @@ class BatchJudge(OpenAIJudge):
         if last:
             errors = (batch.errors.data if batch.errors else None) or []
             reason = errors[0].message if errors else "no reason given"
-            raise InputError(f"{self.endpoint.host}: batch {batch.id} was refused: {self.endpoint.redact(reason)}")
-        names = [name for name in self._courses if name in ticket.ids]
+            raise self._stop(f"batch {batch.id} was refused: {reason}")
+        names = [name for name in self._asked if name in ticket.ids]
         for name in names:
-            if name in self._reserves:
-                self.budget.settle(self._reserves.pop(name), {})
+            self._settle(self._asked[name], {})
         return names
 
-    def _collect(self, client: OpenAI, ticket: Ticket, batch: Batch) -> Iterator[tuple[str, Outcome]]:
-        """(custom id, outcome) of those of the ticket's requests that are still open."""
-        left = set(ticket.ids & self._courses.keys())
+    def _collect(self, client: OpenAI, ticket: Ticket, batch: Batch) -> Iterator[tuple[str, Response]]:
+        """(custom id, response) of those of the ticket's requests that were asked here."""
+        left = set(ticket.ids & self._asked.keys())
         for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
-            content = self._call(lambda file_id=file_id: client.files.content(file_id).content)
-            for line in content.splitlines():
-                row = orjson.loads(line)
+            content = self._persistently(client.files.content, file_id).content
+            for row in map(orjson.loads, content.splitlines()):
                 if (name := row.get("custom_id")) in left:
                     left.remove(name)
-                    yield name, self._batched(ticket, name, from_batch_row(row))
+                    yield name, _batched(ticket, from_batch_row(row))
         for name in sorted(left):
-            yield name, self._batched(ticket, name, from_error(None, f"batch {batch.status} without this request"))
+            yield name, _batched(ticket, from_error(None, f"batch {batch.status} without this request"))
 
-    def _batched(self, ticket: Ticket, name: str, outcome: Outcome) -> Outcome:
-        reply = self.endpoint.redacted(outcome.reply)
-        usage = {**reply.usage, "batch_calls": 1} if reply.usage else {}
-        if self.budget and name in self._reserves:
-            self.budget.settle(self._reserves.pop(name), usage)
-        elif self.budget:
-            self.budget.spend(usage)
-        extra = {**reply.extra, "batch": ticket.batch_id}
-        return replace(outcome, reply=replace(reply, usage=usage, extra=extra, mode=ticket.mode))
+
+def _batched(ticket: Ticket, response: Response) -> Response:
+    reply = response.reply
+    usage = {**reply.usage, "batch_calls": 1} if reply.usage else {}
+    extra = {**reply.extra, "batch": ticket.batch_id}
+    return replace(response, reply=replace(reply, usage=usage, extra=extra, mode=ticket.mode))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
 AZURE_API_VERSION = "2025-04-01-preview"  # the first with structured output, o-series and batches
-DEEPSEEK_URL = "https://api.deepseek.com"
 CONNECT_S = 20.0
 NO_KEY = "none"  # what a server that wants no key is sent
 _KEYS = {
@@ -30,23 +29,15 @@ _KEYS = {
     "azure": ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
     "deepseek": ("DEEPSEEK_API_KEY",),
 }
-PROVIDERS = tuple(_KEYS)
+_ADDRESSES = {"openai": "https://api.openai.com/v1", "deepseek": "https://api.deepseek.com"}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A server that speaks the OpenAI protocol.
 
-    Attributes
-    ----------
-    provider : str
-        ``openai``, ``azure``, ``deepseek``, or ``server`` for one given by its address.
-    base_url : str
-        Address of the API; for Azure that of the resource.
-    api_key : str
-        Never shown.
-    api_version : str
-        Azure only.
+    `provider` is ``openai``, ``azure``, ``deepseek``, or ``server`` for one given by its address; Azure's
+    `base_url` is that of the resource, and only Azure has an `api_version`.
     """
 
     provider: str
@@ -87,9 +78,8 @@ class Endpoint:
         import openai
 
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        http_client = openai.DefaultAioHttpClient(
-            limits=limits, timeout=httpx2.Timeout(timeout_s, connect=CONNECT_S)
-        )
+        timeout = httpx2.Timeout(timeout_s, connect=CONNECT_S)
+        http_client = openai.DefaultAioHttpClient(limits=limits, timeout=timeout)
         kind = openai.AsyncAzureOpenAI if self.provider == "azure" else openai.AsyncOpenAI
         return kind(**self._arguments(), http_client=http_client)
 
@@ -101,10 +91,10 @@ class Endpoint:
         return kind(**self._arguments(), timeout=timeout_s)
 
     def _arguments(self) -> dict[str, Any]:
-        common = {"api_key": self.api_key, "max_retries": 0}
+        where = {"base_url": self.base_url}
         if self.provider == "azure":
-            return common | {"azure_endpoint": self.base_url, "api_version": self.api_version}
-        return common | {"base_url": self.base_url}
+            where = {"azure_endpoint": self.base_url, "api_version": self.api_version}
+        return where | {"api_key": self.api_key, "max_retries": 0}
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -114,18 +104,10 @@ def environment(folder: Path | None = None) -> dict[str, str]:
 
 
 def find(provider: str, env: Mapping[str, str], base_url: str | None = None) -> Endpoint:
-    """The endpoint of a provider, from the customary variables.
+    """The endpoint of a provider, from the customary variables (of Azure's, both spellings are taken).
 
-    Parameters
-    ----------
-    provider : str
-        ``openai``, ``azure`` or ``deepseek``; of no account where `base_url` is given.
-    env : mapping
-        See `environment`. Azure's variables are taken in both spellings: ``AZURE_OPENAI_API_KEY``,
-        ``AZURE_OPENAI_ENDPOINT``, ``OPENAI_API_VERSION``, and ``AZURE_API_KEY``, ``AZURE_API_BASE``,
-        ``AZURE_API_VERSION``.
-    base_url : str, optional
-        A server's address. It gets ``OPENAI_API_KEY`` where that is set, since hosted servers check one.
+    A server given by its `base_url`, whatever its provider, gets ``OPENAI_API_KEY`` where that is set: hosted ones
+    check a key.
 
     Raises
     ------
@@ -141,15 +123,14 @@ def find(provider: str, env: Mapping[str, str], base_url: str | None = None) -> 
         key = env.get("OPENAI_API_KEY", "").strip()
         return Endpoint("server", _address("BASE_URL", base_url), _plain("OPENAI_API_KEY", key) or NO_KEY)
     if provider not in _KEYS:
-        raise InputError(f"unknown provider {provider!r}: choose from {', '.join(PROVIDERS)}, or give BASE_URL")
+        raise InputError(f"unknown provider {provider!r}: choose from {', '.join(_KEYS)}, or give BASE_URL")
     key = _first(env, *_KEYS[provider])
     if provider == "azure":
         address = _first(env, "AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE")
         version = env.get("OPENAI_API_VERSION") or env.get("AZURE_API_VERSION") or AZURE_API_VERSION
         return Endpoint("azure", _address("AZURE_OPENAI_ENDPOINT", address), key, version)
-    default = DEEPSEEK_URL if provider == "deepseek" else "https://api.openai.com/v1"
     variable = f"{provider.upper()}_BASE_URL"
-    return Endpoint(provider, _address(variable, env.get(variable) or default), key)
+    return Endpoint(provider, _address(variable, env.get(variable) or _ADDRESSES[provider]), key)
 
 
 def _first(env: Mapping[str, str], *names: str) -> str:

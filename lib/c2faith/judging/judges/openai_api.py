@@ -7,11 +7,10 @@ is decided here. Every attempt is yielded, so that the journal holds what was tr
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +18,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from tenacity.wait import wait_base
 
-from c2faith.judging import judges
+from c2faith.judging import judges, tasks
 from c2faith.judging.judges import endpoint as endpoints
-from c2faith.judging.judges import limiter, pricing
+from c2faith.judging.judges import pricing
 from c2faith.judging.judges.base import Query, Reply
-from c2faith.judging.judges.course import Course, Step
-from c2faith.judging.judges.dialect import Dialect
+from c2faith.judging.judges.concurrency import BACKOFF, PATIENCE_S, ConcurrentCalls, Hand, Limiter, pause
 from c2faith.judging.judges.endpoint import Endpoint
-from c2faith.judging.judges.outcome import Outcome, from_completion, from_exception, refusal
-from c2faith.judging.judges.pump import Hand, Pump, pause
+from c2faith.judging.judges.request import Again, Attempts, Dialect
+from c2faith.judging.judges.response import Response, from_completion, from_exception
 from c2faith.records import InputError
 
 if TYPE_CHECKING:
@@ -36,8 +34,7 @@ if TYPE_CHECKING:
 CONNECTIONS, TIMEOUT_S = 16, 600.0
 GIVEN_UP = 10  # queries in a row without any answer: the server, not the query, is at fault
 SLOW_S = 30.0
-SCOUT_S, SETTLE_S = 2.0, 0.1
-TASKS: tuple[str, ...] = ("detection", "localization", "coverage")  # what else there is costs more: TASKS=…
+SETTLE_S = 0.1
 _log = logging.getLogger(__name__)
 
 
@@ -46,20 +43,17 @@ class OpenAIJudge:
 
     Parameters
     ----------
-    config : mapping
-        The judge's description: judge_id, provider, model, and where it has them parameters (fields of the
-        request's body: temperature, max_tokens, seed, reasoning_effort …), prices and tasks.
-    endpoint : Endpoint
+    config
+        The judge's description, see `data/judges`; its parameters are fields of the request's body.
+    endpoint
         Where it is reached. No part of the fingerprint: the shards of one run may ask several servers.
-    connections : int
-        Calls under way at once.
-    timeout_s : float
+    timeout_s
         Deadline of one call, whatever the server does.
-    attempts : int
-        Tries of one query that end in a broken connection, a timeout or a server error.
-    backoff : tenacity wait
+    attempts
+        Tries of one query that may end in a broken connection, a timeout or a server error.
+    backoff
         Before such a try, and after a rate limit that does not say how long it lasts.
-    patience_s : float
+    patience_s
         How long a rate limit may let nothing through before the run is ended, to be resumed.
     """
 
@@ -73,26 +67,25 @@ class OpenAIJudge:
         connections: int = CONNECTIONS,
         timeout_s: float = TIMEOUT_S,
         attempts: int = 6,
-        backoff: wait_base = limiter.BACKOFF,
-        patience_s: float = 1800.0,
+        backoff: wait_base = BACKOFF,
+        patience_s: float = PATIENCE_S,
     ):
         if connections < 1:
             raise InputError(f"CONNECTIONS={connections}: at least 1 is needed")
         self.config = dict(config)
         self.judge_id, self.model = config["judge_id"], str(config["model"])
-        self.tasks = tuple(config.get("tasks") or TASKS)
+        self.tasks = tuple(config.get("tasks") or tasks.default())
         self.prices = pricing.read_prices(self.judge_id, config.get("prices"))
         self.endpoint, self.connections, self.timeout_s = endpoint, connections, timeout_s
         self.dialect = Dialect(self.model, config.get("parameters") or {})
-        self.budget: pricing.Budget | None = None
+        self.budget = pricing.Budget(math.inf, self.prices, batch=self.batched)
         self.retries = 0
-        self._attempts, self._backoff = attempts, backoff
-        self._limiter = limiter.Limiter(backoff, patience_s)
+        self._most_attempts, self._backoff = attempts, backoff
+        self._limiter = Limiter(backoff, patience_s)
         self._started: dict[object, float] = {}
         self._given_up = 0
-        self._answered_by: set[str] = set()
+        self._answered_by = {"", self.model}
         self._trouble = ""
-        self._warned_of_budget = False
 
     @property
     def fingerprint(self) -> str:
@@ -100,17 +93,15 @@ class OpenAIJudge:
         return judges.fingerprint(self.config)
 
     def replies(self, queries: Sequence[Query]) -> Iterator[tuple[Query, Reply]]:
-        """Ask all queries, `connections` at a time; every attempt is yielded as it comes.
+        """Ask all queries and yield every attempt; one with ``extra["will_retry"]`` is followed by another.
 
-        An attempt with ``extra["will_retry"]`` is followed by another one.
-
-        Raises
-        ------
-        InputError
-            If the server refuses for good (key, quota, model), keeps refusing, or cannot be reached; what was
-            under way is yielded first.
+        If the server refuses for good (key, quota, model), keeps refusing, or cannot be reached, what was under way
+        is yielded before the `InputError`.
         """
-        return Pump(self._session, self.connections).run(queries)
+        return ConcurrentCalls(self._client, self._ask, self.connections).run(queries)
+
+    def _client(self) -> AsyncOpenAI:
+        return self.endpoint.async_client(self.connections, self.timeout_s)
 
     def price(self, usage: Mapping[str, int]) -> float:
         """Dollars of one call's usage."""
@@ -123,7 +114,6 @@ class OpenAIJudge:
                 f"MAX_COST: judge {self.judge_id} has no prices; copy data/judges/gpt-4.1.yaml, put your model and "
                 "its prices there, and name that YAML as JUDGE"
             )
-        self._warned_of_budget = False
         self.budget = pricing.Budget(dollars, self.prices, batch=self.batched)
 
     def status(self) -> str:
@@ -138,133 +128,116 @@ class OpenAIJudge:
             parts.append(f"{len(started)} calls under way, the oldest for {oldest:.0f} s")
         if self.retries:
             parts.append(f"{self.retries} retries")
-        if self._warned_of_budget:
+        if self.budget.reached:
             parts.append("MAX_COST reached")
         return ", ".join(parts)
 
-    # --- one run ---------------------------------------------------------------------------------------------
+    # --- a query, however it is sent ---------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _session(self, stopping: asyncio.Event) -> AsyncIterator[Callable[[Query, Hand], Any]]:
-        scouted = asyncio.Event()
-        asked = itertools.count()
+    def _attempts(self, query: Query) -> Attempts:
+        return Attempts(query, self.dialect, self._most_attempts, self._backoff)
 
-        async def ask(query: Query, hand: Hand) -> bool:
-            # The first query goes alone for a moment: a refused key or parameter costs one call, not one per
-            # connection. A refusal comes fast, so nobody waits for a slow answer.
-            if next(asked) and not scouted.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(scouted.wait(), SCOUT_S)
-            try:
-                return await self._ask(client, query, hand, stopping, scouted)
-            finally:
-                scouted.set()
+    def _reserve(self, attempts: Attempts) -> bool:
+        """Whether the budget has room for one more call, which is then set aside."""
+        attempts.reserve = self.budget.reserve(attempts.query, attempts.cap)
+        return attempts.reserve is not None
 
-        async with self.endpoint.async_client(self.connections, self.timeout_s) as client:
-            yield ask
+    def _after(self, attempts: Attempts, response: Response) -> tuple[Again | None, Reply]:
+        """What follows an attempt, and the attempt as it is written down."""
+        self._settle(attempts, response.reply.usage)
+        told = self.endpoint.redacted(response.reply)
+        if (name := response.reply.model) not in self._answered_by:
+            self._answered_by.add(name)
+            _log.warning("%s: asked for model %s, answered by %s", self.judge_id, self.model, name)
+        extra = {**told.extra, **self.dialect.changed}
+        if again := attempts.after(response):
+            self.retries += 1
+            extra["will_retry"] = True
+            if again.change:
+                _log.warning("%s: %s", self.judge_id, again.change)
+        return again, replace(told, extra=extra)
 
-    async def _ask(
-        self, client: AsyncOpenAI, query: Query, hand: Hand, stopping: asyncio.Event, scouted: asyncio.Event
-    ) -> bool:
-        course = Course(query, self.dialect, self._attempts, self._backoff)
+    def _settle(self, attempts: Attempts, usage: Mapping[str, int]) -> None:
+        self.budget.settle(attempts.reserve, usage)
+        attempts.reserve = None
+
+    def _budget_reached(self) -> None:
+        if not self.budget.reached:
+            left, limit = self.budget.limit - self.budget.spent, self.budget.limit
+            text = "%s: stopping before MAX_COST is passed ($%.4g of $%.4g left); a larger one resumes"
+            _log.warning(text, self.judge_id, left, limit)
+        self.budget.reached = True
+
+    def _stop(self, reason: str) -> InputError:
+        return InputError(f"{self.endpoint.host}: {self.endpoint.redact(reason)}")
+
+    # --- one by one over open connections ----------------------------------------------------------------------
+
+    async def _ask(self, client: AsyncOpenAI, query: Query, hand: Hand, stopping: asyncio.Event) -> bool:
+        attempts = self._attempts(query)
         while await self._limiter.turn(stopping):
-            if (reserve := await self._reserve(course, stopping)) is None:
+            if not await self._room(attempts, stopping):
                 return False
-            outcome = await self._call(client, course)
-            if self.budget:
-                self.budget.settle(reserve, outcome.reply.usage)
-            if outcome.kind == "answer":
+            response = await self._call(client, attempts)
+            if response.kind == "answer":
                 self._limiter.answered()
                 self._given_up, self._trouble = 0, ""
-                scouted.set()
-            elif outcome.kind == "rate_limit":
-                self._limiter.limited(outcome.wait_s)
-            elif outcome.kind == "fatal":
+            elif response.kind == "rate_limit":
+                self._limiter.limited(response.wait_s)
+            elif response.kind == "fatal":
                 stopping.set()
-            step, reply = self._after(course, outcome)
+            again, reply = self._after(attempts, response)
             await hand(query, reply)
-            if outcome.kind == "fatal":
-                raise InputError(f"{self.endpoint.host}: {self.endpoint.redact(refusal(outcome))}")
+            if response.kind == "fatal":
+                raise self._stop(response.refusal())
             if self._limiter.out_of_patience:
-                raise InputError(
-                    f"{self.endpoint.host}: the rate limit lets nothing through "
-                    f"({self._limiter.waiting_s:.0f} s more to wait); the same command resumes later"
+                raise self._stop(
+                    f"the rate limit lets nothing through ({self._limiter.waiting_s:.0f} s more to wait); "
+                    "the same command resumes later"
                 )
-            if not step.again:
-                if outcome.kind != "answer":
-                    self._give_up(outcome)
+            if again is None:
+                self._given_up += response.kind != "answer"
+                if self._given_up >= GIVEN_UP:
+                    raise self._stop(
+                        f"{GIVEN_UP} queries in a row got no answer ({response.message}); "
+                        "the rest stays pending, the same command resumes"
+                    )
                 return True
-            if step.wait_s >= 1:
-                self._trouble = f"waiting {step.wait_s:.0f} s: {self.endpoint.redact(outcome.message)[:60]}"
-            if not await pause(step.wait_s, stopping):
+            if again.wait_s >= 1:
+                self._trouble = f"waiting {again.wait_s:.0f} s: {self.endpoint.redact(response.message)[:60]}"
+            if not await pause(again.wait_s, stopping):
                 return False
         return False
 
-    async def _call(self, client: AsyncOpenAI, course: Course) -> Outcome:
+    async def _call(self, client: AsyncOpenAI, attempts: Attempts) -> Response:
         start = time.monotonic()
-        self._started[course] = start
+        self._started[attempts] = start
         mode = self.dialect.rung
         try:
             # The whole request goes as `extra_body`: the SDK walks typed arguments field by field, which takes as
             # long as all the rest of a call, and takes no argument that only some server knows.
             async with asyncio.timeout(self.timeout_s):
-                response = await client.chat.completions.with_raw_response.create(
-                    model=self.model, messages=(), extra_body=course.request()
+                raw = await client.chat.completions.with_raw_response.create(
+                    model=self.model, messages=(), extra_body=attempts.request()
                 )
             try:
-                body = orjson.loads(response.content)
+                body = orjson.loads(raw.content)
             except orjson.JSONDecodeError:
                 body = None
-            outcome = from_completion(body, response.headers.get("x-request-id"))
+            response = from_completion(body, raw.headers.get("x-request-id"))
         except Exception as error:
-            outcome = from_exception(error)
+            response = from_exception(error)
         finally:
-            del self._started[course]
-        reply = replace(outcome.reply, latency_s=time.monotonic() - start, mode=mode)
-        return replace(outcome, reply=reply)
+            del self._started[attempts]
+        return replace(response, reply=replace(response.reply, latency_s=time.monotonic() - start, mode=mode))
 
-    def _after(self, course: Course, outcome: Outcome) -> tuple[Step, Reply]:
-        """What follows an attempt, and the attempt as it is written down."""
-        self._check_model(outcome.reply.model)
-        told = self.endpoint.redacted(outcome.reply)
-        extra = {**told.extra, **self.dialect.changed}
-        step = course.after(outcome)
-        if step.change:
-            _log.warning("%s: %s", self.judge_id, step.change)
-        if step.again:
-            self.retries += 1
-            extra["will_retry"] = True
-        return step, replace(told, extra=extra)
-
-    async def _reserve(self, course: Course, stopping: asyncio.Event) -> float | None:
+    async def _room(self, attempts: Attempts, stopping: asyncio.Event) -> bool:
         """Room in the budget for one call; calls under way may yet cost less than they reserved."""
-        if self.budget is None:
-            return 0.0
-        while (reserve := self.budget.reserve(course.query, course.cap)) is None:
+        while not self._reserve(attempts):
             if not self.budget.under_way or not await pause(SETTLE_S, stopping):
-                self._warn_of_budget()
-                return None
-        return reserve
-
-    def _warn_of_budget(self) -> None:
-        if not self._warned_of_budget:
-            self._warned_of_budget = True
-            left, limit = self.budget.limit - self.budget.spent, self.budget.limit
-            text = "%s: stopping before MAX_COST is passed ($%.4g of $%.4g left); a larger one resumes"
-            _log.warning(text, self.judge_id, left, limit)
-
-    def _give_up(self, outcome: Outcome) -> None:
-        self._given_up += 1
-        if self._given_up >= GIVEN_UP:
-            raise InputError(
-                f"{self.endpoint.host}: {GIVEN_UP} queries in a row got no answer "
-                f"({self.endpoint.redact(outcome.message)}); the rest stays pending, the same command resumes"
-            )
-
-    def _check_model(self, name: str) -> None:
-        if name and name != self.model and name not in self._answered_by:
-            _log.warning("%s: asked for model %s, answered by %s", self.judge_id, self.model, name)
-        self._answered_by.add(name)
+                self._budget_reached()
+                return False
+        return True
 
 
 def from_config(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -27,17 +28,9 @@ OUTPUT_TOKENS = 200
 
 
 class Prices(BaseModel):
-    """Dollars per million tokens.
+    """Dollars per million tokens, as they were on a day.
 
-    Attributes
-    ----------
-    as_of : date
-        When they were read.
-    input, cached_input, output : float
-    batch : float
-        The share of them that the Batch API charges; 1 where it gives no discount.
-    expected_output_tokens : int
-        Of one reply, for forecasts only.
+    `batch` is the share of them that the Batch API charges; `expected_output_tokens` (a reply) serves forecasts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -53,10 +46,8 @@ class Prices(BaseModel):
 
 def read_prices(judge_id: str, section: Mapping[str, Any] | None) -> Prices | None:
     """The prices of a judge's description, checked; None where it has none."""
-    if section is None:
-        return None
     try:
-        return Prices.model_validate(section)
+        return None if section is None else Prices.model_validate(section)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"judge {judge_id}: prices.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -65,14 +56,8 @@ def read_prices(judge_id: str, section: Mapping[str, Any] | None) -> Prices | No
 def cost(usage: Mapping[str, int], prices: Prices | None) -> float:
     """Dollars of a usage as journals keep it; 0 where there are no prices.
 
-    Parameters
-    ----------
-    usage : mapping
-        ``prompt_tokens`` (cached ones included), ``cached_tokens``, ``completion_tokens`` (hidden reasoning
-        included). ``batch_calls`` above 0 marks a call of the Batch API.
+    ``prompt_tokens`` include the cached ones; ``batch_calls`` above 0 marks a call of the Batch API.
 
-    Examples
-    --------
     >>> prices = Prices(as_of="2026-11-30", input=2, cached_input=0.5, output=8, batch=0.5)
     >>> cost({"prompt_tokens": 1_000_000, "cached_tokens": 400_000, "completion_tokens": 10_000}, prices)
     1.48
@@ -88,10 +73,9 @@ def cost(usage: Mapping[str, int], prices: Prices | None) -> float:
 
 @cache
 def encoding(model: str) -> Any | None:
-    """tiktoken's encoding of a model, or None.
+    """tiktoken's encoding of a model; None where it knows none, or cannot fetch it.
 
-    None for a model tiktoken does not know, and where the encoding is neither cached nor can be fetched:
-    tiktoken gets it from the network at first use, and without a network may wait long for nothing.
+    It is fetched from the network at first use, and without a network tiktoken may wait long for nothing.
     """
     import tiktoken
 
@@ -102,11 +86,8 @@ def encoding(model: str) -> Any | None:
     found: list[Any] = []
 
     def fetch() -> None:
-        # Any failure here means the same: no exact count, an estimate instead.
-        try:
+        with suppress(Exception):  # any failure means the same: no exact count, an estimate instead
             found.append(tiktoken.get_encoding(name))
-        except Exception:
-            return
 
     thread = threading.Thread(target=fetch, daemon=True)
     thread.start()
@@ -116,12 +97,12 @@ def encoding(model: str) -> Any | None:
 
 def prompt_tokens(messages: Iterable[tuple[str, str]], model: str) -> tuple[int, bool]:
     """(tokens of a prompt, whether they were counted and not estimated)."""
-    messages = list(messages)
-    frame = TOKENS_A_MESSAGE * len(messages) + TOKENS_A_PROMPT
-    counter = encoding(model)
+    texts, counter = [text for _, text in messages], encoding(model)
     if counter is None:
-        return frame + sum(math.ceil(len(text) / CHARACTERS_A_TOKEN) for _, text in messages), False
-    return frame + sum(len(counter.encode(text, disallowed_special=())) for _, text in messages), True
+        counts = [math.ceil(len(text) / CHARACTERS_A_TOKEN) for text in texts]
+    else:
+        counts = [len(counter.encode(text, disallowed_special=())) for text in texts]
+    return TOKENS_A_PROMPT + sum(TOKENS_A_MESSAGE + count for count in counts), counter is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +116,7 @@ class Forecast:
     dollars: float | None
 
     def line(self) -> str:
-        """One line for the terminal.
+        """Words for the terminal.
 
         >>> Forecast(900, 540_000, False, 180_000, 2.52).line()
         '900 items, about 540,000 prompt tokens (estimated), about 180,000 output tokens, forecast $2.52'
@@ -167,12 +148,13 @@ class Budget:
     A reserve assumes the longest reply seen so far, at least twice the expected one, or the cap where one is set.
     """
 
-    def __init__(self, limit: float, prices: Prices, *, batch: bool = False):
+    def __init__(self, limit: float, prices: Prices | None, *, batch: bool = False):
         self.limit, self.spent = limit, 0.0
+        self.reached = False
         self.under_way = 0
         self._prices, self._batch = prices, batch
         self._reserved = 0.0
-        self._longest = 2 * prices.expected_output_tokens
+        self._longest = 2 * (prices.expected_output_tokens if prices else OUTPUT_TOKENS)
 
     def reserve(self, query: Query, cap: int | None = None) -> float | None:
         """The dollars set aside for one call, or None if they might pass the limit; `cap` is its most tokens."""
@@ -188,26 +170,17 @@ class Budget:
         self._reserved += amount
         return amount
 
-    def settle(self, amount: float, usage: Mapping[str, int]) -> None:
-        """Replace a reserve by what its call cost."""
-        self.under_way -= 1
-        self._reserved = self._reserved - amount if self.under_way else 0.0
-        self.spend(usage)
-
-    def spend(self, usage: Mapping[str, int]) -> None:
-        """Count what a call cost."""
+    def settle(self, amount: float | None, usage: Mapping[str, int]) -> None:
+        """Replace a reserve, if there is one, by what its call cost."""
+        if amount is not None:
+            self.under_way -= 1
+            self._reserved = self._reserved - amount if self.under_way else 0.0
         self.spent += cost(usage, self._prices)
         self._longest = max(self._longest, usage.get("completion_tokens", 0))
 
 
 def summary(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, float]:
     """What the calls of one journal took.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Journal rows.
-    prices : Prices, optional
 
     Returns
     -------
@@ -217,21 +190,22 @@ def summary(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> 
         (seconds of the calls that brought a reply; NaN if none did).
     """
     rows = list(rows)
-    total = {name: 0 for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")}
-    for row in rows:
-        for name in total:
-            total[name] += (row.get("usage") or {}).get(name, 0)
+    usages = [row.get("usage") or {} for row in rows]
     seconds = [row["latency_s"] for row in rows if row.get("error") != "api_error" and row.get("latency_s")]
     items = len({(row["item_id"], row["prompt_sha256"]) for row in rows})
+
+    def tokens(name: str) -> int:
+        return sum(usage.get(name, 0) for usage in usages)
+
     return {
         "items": items,
         "calls": len(rows),
         "retries": len(rows) - items,
-        "tokens_in": total["prompt_tokens"],
-        "cached_tokens": total["cached_tokens"],
-        "tokens_out": total["completion_tokens"],
-        "reasoning_tokens": total["reasoning_tokens"],
-        "dollars": sum(cost(row.get("usage") or {}, prices) for row in rows) if prices else math.nan,
+        "tokens_in": tokens("prompt_tokens"),
+        "cached_tokens": tokens("cached_tokens"),
+        "tokens_out": tokens("completion_tokens"),
+        "reasoning_tokens": tokens("reasoning_tokens"),
+        "dollars": sum(cost(usage, prices) for usage in usages) if prices else math.nan,
         "p50_s": float(np.percentile(seconds, 50)) if seconds else math.nan,
         "p95_s": float(np.percentile(seconds, 95)) if seconds else math.nan,
     }

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from c2faith.judging.judges import scoring
-from c2faith.judging.judges.scoring import Tree, pack, prompt
+from c2faith.judging.judges import local_scoring as scoring
+from c2faith.judging.judges.local_scoring import Tree, pack, prompt
 
 
 def test_admissible_answers_in_the_order_of_scores():

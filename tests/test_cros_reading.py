@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import tiny_encoder
-from c2faith.cros import features
-from c2faith.cros.encoder import Encoder, Layout, TokenReading
+from c2faith.cros.reading import SCALARS, Encoder, FeatureStore, Layout, TokenReading, pool
 from c2faith.records import InputError
 
 CHAINS = [
@@ -75,10 +74,10 @@ def test_pooling_by_hand():
         entropy=torch.tensor([0.0, 1, 1, 1, 1]),
     )
     layout = Layout(ids=(0, 1, 2, 3, 4), starts=(1, 3, 5), n_steps=2)
-    pooled = features.pool(reading, layout, ("2?", ("x2", "y7")), ["?", "x", "2", "y", "7"])
+    pooled = pool(reading, layout, ("2?", ("x2", "y7")), ["?", "x", "2", "y", "7"])
     # last, mean, and the state of the most unexpected token: the first one in step 0, the second in step 1
     assert pooled.states[:, 0, :, 0].tolist() == [[3, 2, 1], [20, 15, 20]]
-    scalars = dict(zip(features.SCALARS, pooled.scalars.T.tolist(), strict=True))
+    scalars = dict(zip(SCALARS, pooled.scalars.T.tolist(), strict=True))
     assert scalars["surprisal_mean"] == [2.5, 4]
     assert scalars["surprisal_max"] == [4, 6]
     assert scalars["surprisal_second"] == [1, 2]
@@ -88,9 +87,9 @@ def test_pooling_by_hand():
 
 
 def test_features_come_back_from_disk_without_the_model(encoder, tmp_path, monkeypatch):
-    read = features.FeatureStore(tmp_path, encoder).get(CHAINS)
+    read = FeatureStore(tmp_path, encoder).get(CHAINS)
     monkeypatch.setattr(encoder, "read", lambda layouts: iter(()) if not layouts else pytest.fail("read again"))
-    again = features.FeatureStore(tmp_path, encoder).get(CHAINS)
+    again = FeatureStore(tmp_path, encoder).get(CHAINS)
     for one, other in zip(read, again, strict=True):
         assert torch.equal(one.states, other.states)
         assert torch.equal(one.scalars, other.scalars)
@@ -98,23 +97,23 @@ def test_features_come_back_from_disk_without_the_model(encoder, tmp_path, monke
 
 
 def test_a_beginning_is_not_read_again(encoder, tmp_path):
-    store = features.FeatureStore(tmp_path, encoder)
+    store = FeatureStore(tmp_path, encoder)
     store.get([CHAINS[4]])
     (beginning,) = store.get([(CHAINS[4][0], CHAINS[4][1][:2])])
     assert len(list(store.folder.glob("*.npz"))) == 1
     ((_, alone),) = encoder.read([encoder.layout(CHAINS[4][0], CHAINS[4][1][:2])])
     layout = encoder.layout(CHAINS[4][0], CHAINS[4][1][:2])
-    afresh = store.pool(alone, layout, CHAINS[4])
+    afresh = pool(alone, layout, CHAINS[4], encoder.tokens(layout))
     torch.testing.assert_close(beginning.scalars, afresh.scalars, atol=1e-3, rtol=1e-3)
 
 
 def test_a_torn_file_or_line_is_read_again(encoder, tmp_path):
-    store = features.FeatureStore(tmp_path, encoder)
+    store = FeatureStore(tmp_path, encoder)
     store.get(CHAINS[:1])
     (file,) = store.folder.glob("*.npz")
     file.write_bytes(file.read_bytes()[:100])
     (store.folder / "index.jsonl").write_bytes((store.folder / "index.jsonl").read_bytes()[:40])
-    (again,) = features.FeatureStore(tmp_path, encoder).get(CHAINS[:1])
+    (again,) = FeatureStore(tmp_path, encoder).get(CHAINS[:1])
     assert again.n_seen == 2
 
 
@@ -123,9 +122,9 @@ def test_a_chain_longer_than_the_context_is_seen_in_whole_steps_only(model, tmp_
     question, steps = CHAINS[4][0], ("12 is a number.", "And so is 13, as all of them are.", "Done.")
     layout = encoder.layout(question, steps)
     assert (layout.n_seen, layout.n_steps) == (1, 3)
-    (seen,) = features.FeatureStore(tmp_path, encoder).get([(question, steps)])
+    (seen,) = FeatureStore(tmp_path, encoder).get([(question, steps)])
     assert (seen.n_seen, seen.n_steps) == (1, 3)
-    (nothing,) = features.FeatureStore(tmp_path, encoder).get([("Long? " * 20, steps)])
+    (nothing,) = FeatureStore(tmp_path, encoder).get([("Long? " * 20, steps)])
     assert (nothing.n_seen, nothing.n_steps) == (0, 3)
 
 
