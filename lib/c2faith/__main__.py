@@ -127,8 +127,7 @@ def _judge(options: argparse.Namespace) -> int:
 def _freeze(options: argparse.Namespace) -> int:
     from c2faith.judging import recording
 
-    for path in recording.freeze(options.run, tuple(filter(None, options.judges.split(",")))):
-        print(path)
+    print(*recording.freeze(options.run, tuple(filter(None, options.judges.split(",")))), sep="\n")
     return 0
 
 

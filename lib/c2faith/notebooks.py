@@ -56,13 +56,6 @@ def defaults(notebook: nbformat.NotebookNode) -> dict[str, Any]:
 def coerce(given: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
     """Texts from a command line as values of the types the notebook declares.
 
-    Raises
-    ------
-    InputError
-        For a name the notebook does not have, or a value of the wrong type.
-
-    Examples
-    --------
     >>> coerce({"limit": "8"}, {"limit": 450, "seed": 0})
     {'limit': 8}
     >>> coerce({"limt": "8"}, {"limit": 450, "seed": 0})
@@ -78,17 +71,10 @@ def coerce(given: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def execute(name: str, given: Mapping[str, str], folder: Path) -> Path:
-    """Run a notebook with papermill into `folder`.
+    """Run a notebook (``01_dataset`` or ``01``) with papermill, parameters as typed on a command line.
 
-    Parameters
-    ----------
-    name : str
-        ``01_dataset`` or ``01``.
-    given : mapping of str to str
-        Parameters as typed on a command line.
-    folder : Path
-        Where ``<name>.ipynb`` appears when, and only when, the run ends well; a failed one is kept as
-        ``<name>.failed.ipynb``.
+    ``<name>.ipynb`` appears in `folder` when, and only when, the run ends well; a failed one is kept as
+    ``<name>.failed.ipynb``.
 
     Raises
     ------
@@ -131,14 +117,9 @@ def execute(name: str, given: Mapping[str, str], folder: Path) -> Path:
 
 
 def refuse_unknown_parameters(cells: Sequence[str]) -> None:
-    """Stop a notebook into which papermill injected a name that its parameters cell does not have.
+    """Stop a notebook into which papermill, which only warns, injected a name that its parameters cell lacks.
 
-    Papermill itself only warns. `cells` is IPython's `In`: the sources run so far.
-
-    Raises
-    ------
-    InputError
-        Naming the unknown parameters and the known ones.
+    `cells` is IPython's `In`: the sources run so far.
     """
     injected = [source for source in cells if source.startswith(INJECTED)]
     if not injected:
@@ -151,13 +132,7 @@ def refuse_unknown_parameters(cells: Sequence[str]) -> None:
 
 
 def pair(check: bool = False) -> list[str]:
-    """Rewrite every `.ipynb` from its `.py` source, without anything executed; with `check` only compare.
-
-    Returns
-    -------
-    list of str
-        The notebooks that differed.
-    """
+    """Rewrite every `.ipynb` from its `.py` source, unexecuted, or only compare; names those that differed."""
     differing = []
     for name in names():
         path = paths.NOTEBOOKS / f"{name}.ipynb"
@@ -172,7 +147,6 @@ def pair(check: bool = False) -> list[str]:
 
 
 def _assigned(source: str) -> dict[str, str]:
-    """Names that a cell binds, with their values as source text."""
     return {found.name: found.default for found in PythonTranslator.inspect(new_code_cell(source))}
 
 

@@ -65,9 +65,8 @@ def is_api(provider: str) -> bool:
 
 def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
     """What a judge is: its YAML, or the little that ``provider/model`` says, or the name itself at `base_url`."""
-    path = paths.JUDGES / f"{name}.yaml"
-    if "/" not in name and path.exists():
-        return _read_yaml(path)
+    if name in named():
+        return _read_yaml(paths.JUDGES / f"{name}.yaml")
     if name.endswith((".yaml", ".yml")):
         return _read_yaml(Path(name))
     provider, slash, model = name.partition("/")
