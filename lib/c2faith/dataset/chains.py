@@ -1,8 +1,7 @@
 """Perfect chains from any source: no chain twice, one a problem, a seeded sample.
 
-What is kept does not depend on the order of the records: every problem and every chain has a rank of its own,
-the hash of the seed and its name. A problem keeps its lowest-ranking chain, the sample the lowest-ranking
-problems. So a sample of 8 is the beginning of the sample of 450, and a stream needs no second pass.
+Every problem and every chain has a rank of its own, the hash of the seed and its name; the lowest are kept. So the
+order of the records does not matter, and a sample of 8 is the beginning of the sample of 450.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from typing import Generic, TypeVar
 from c2faith.dataset import sources
 from c2faith.dataset.sources import Dropped, Request
 from c2faith.records import Chain, InputError, NaturalItem
-
-__all__ = ["Chain", "Draw", "load_chains", "parse_limit", "select"]
 
 Found = TypeVar("Found", Chain, NaturalItem)
 
@@ -57,10 +54,7 @@ class Draw(Generic[Found]):
 
 
 def balanced(draw: Draw[NaturalItem], limit: int | None) -> list[NaturalItem]:
-    """The items of at most `limit` problems, of which correct solutions are at most half.
-
-    Without a single wrong solution nothing can be localized, so that nothing is left.
-    """
+    """The items of at most `limit` problems, of which correct solutions are at most half."""
     items = draw.sample(limit)
     right = [item for item in items if item.first_error < 0]
     spare = right[len(items) - len(right) :]
@@ -71,7 +65,7 @@ def balanced(draw: Draw[NaturalItem], limit: int | None) -> list[NaturalItem]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was taken of a source, the files it was read from, and why the rest was left out."""
+    """What was taken of a source, and why the rest was left out."""
 
     chains: list[Chain]
     natural: list[NaturalItem]
@@ -80,7 +74,7 @@ class Selection:
 
 
 def select(source: str, request: Request, *, path: str | None = None, require: bool = False) -> Selection:
-    """Perfect chains, as of `load_chains`, and the natural-error items that are asked for."""
+    """Perfect chains, as of `load_chains`, and natural-error items where asked for."""
     module, dropped = sources.get(source), Dropped()
     files = module.inputs(path)
     draws: dict[type, Draw] = {Chain: Draw(request.seed), NaturalItem: Draw(request.seed, keep=2)}
@@ -116,17 +110,10 @@ def load_chains(
     ----------
     source : {"champ", "prm800k", "jsonl", "synthetic"}
         Its module says what `path` may be.
-    min_steps, limit
-        The paper's N_min and number of chains. None: all that there are; with `require`: no fewer than `limit`.
-    seed
-        Of the sample, and of synthetic chains.
-    human_steps
-        Let PRM800K trajectories in that contain a step written by the labeler, which nobody rated.
-
-    Raises
-    ------
-    InputError
-        If the source, its path or a record cannot be used, or if there is no chain at all.
+    min_steps, limit, seed, human_steps
+        As of `sources.Request`.
+    require
+        Let fewer chains than `limit` be an `InputError`, as none at all is.
 
     Examples
     --------
@@ -138,7 +125,7 @@ def load_chains(
 
 
 def parse_limit(limit: int | str) -> tuple[int | None, bool]:
-    """How many chains are wanted, and whether exactly so many: ``"up to 450"`` asks for no more than there are.
+    """How many chains are wanted, and whether exactly so many.
 
     >>> parse_limit("up to 450"), parse_limit("8"), parse_limit("all")
     ((450, False), (8, True), (None, False))

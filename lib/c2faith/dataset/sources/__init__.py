@@ -1,16 +1,18 @@
 """Where chains come from: one module a source, which turns records into chains, and nothing else.
 
-A new source is a module with the two functions of `Source`, and its name in `SOURCES`.
+A new source is its name in `SOURCES` and a module of two functions: ``inputs(path)`` names the files to read, in
+order, or raises an `InputError`; ``read(files, request, dropped)`` yields chains, and natural items if asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 from c2faith.records import Chain, InputError, NaturalItem, iter_json_lines, sha256
 
@@ -20,17 +22,14 @@ SOURCES = ("champ", "prm800k", "jsonl", "synthetic")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for, as of `chains.load_chains` and `building.build`; `natural`: natural-error items, too.
+    """What is asked for."""
 
-    A source that makes chains up makes `limit` of them. Those that read a file yield all they have.
-    """
-
-    min_steps: int = 5
-    limit: int | None = 450
-    natural_limit: int | None = 450
-    human_steps: bool = False
-    seed: int = 0
-    natural: bool = False
+    min_steps: int = 5  # the paper's N_min
+    limit: int | None = 450  # chains, as many as the paper has; None: all
+    natural_limit: int | None = 450  # problems of which natural-error items come, at most two each; None: all
+    human_steps: bool = False  # whether PRM800K steps will do that the labeler wrote and nobody rated
+    seed: int = 0  # of the sample, and of synthetic chains
+    natural: bool = False  # whether natural-error items are wanted, too
 
     def __post_init__(self) -> None:
         for name, least in (("min_steps", 1), ("limit", 1), ("natural_limit", 1), ("seed", 0)):
@@ -49,18 +48,8 @@ class Dropped:
     natural: Counter[str] = field(default_factory=Counter)
 
 
-class Source(Protocol):
-    """What a source's module has."""
-
-    def inputs(self, path: str | None) -> dict[str, Path]:
-        """The files to read by name, in reading order; an `InputError` if there are none to read."""
-
-    def read(self, files: Mapping[str, Path], request: Request, dropped: Dropped) -> Iterator[Chain | NaturalItem]:
-        """Chains, and natural items where asked for, one by one; what is left out is counted in `dropped`."""
-
-
-def get(name: str) -> Source:
-    """The source of that name; an `InputError` lists the names there are."""
+def get(name: str) -> ModuleType:
+    """The module of the source of that name."""
     if name not in SOURCES:
         raise InputError(f"SOURCE={name}: no such source; choose one of {', '.join(SOURCES)}")
     return import_module(f"{__name__}.{name}")
@@ -73,15 +62,13 @@ class Unfit(Exception):  # noqa: N818 - a reason to leave a record out, not a mi
 def kept(reasons: Counter[str], make: Callable[..., Found], *arguments: Any) -> Iterator[Found]:
     """What `make` makes of a record; nothing, if that is `Unfit`, which is counted among the reasons."""
     try:
-        found = make(*arguments)
+        yield make(*arguments)
     except Unfit as reason:
         reasons[str(reason)] += 1
-    else:
-        yield found
 
 
 def chain(source: str, question: str, steps: Sequence[str], problem: str | None = None, **optional: Any) -> Chain:
-    """A `Chain` named after its (stripped) texts: the same problem and steps have the same id in every file."""
+    """A `Chain` named after its texts: the same problem and steps have the same id in every file."""
     return Chain(*_names(source, question, steps, problem), source, question, tuple(steps), **optional)
 
 
@@ -94,7 +81,6 @@ def natural_item(
 
 
 def _names(source: str, question: str, steps: Sequence[str], problem: str | None) -> tuple[str, str]:
-    """Of a solution and, unless it has one, of its problem: 64 bits, so that no two of a million share one."""
     return f"{source}-{sha256([question, *steps])[:16]}", problem or f"{source}-{sha256(question)[:16]}"
 
 

@@ -52,7 +52,6 @@ def _perfect(problem: Mapping[str, Any], request: Request) -> Chain:
 
 
 def _natural(problem: Mapping[str, Any], annotation: Mapping[str, Any]) -> NaturalItem:
-    """The annotated solution in steps."""
     text, start = annotation["text"], annotation["start_idx"]
     spans = split_steps(text)
     if len(spans) < 2:

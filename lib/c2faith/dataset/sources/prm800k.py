@@ -22,9 +22,7 @@ _TEST_SPLIT = re.compile(r"(^|[_.-])test([_.-]|$)")
 
 def inputs(path: str | None) -> dict[str, Path]:
     """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL
-    (``https://``, ``hf://``, ``file://``); or, if it is None, "" or "hub", the training split on the hub.
-
-    What comes from the network is kept in the cache of the `datasets` library.
+    (``https://``, ``hf://``, ``file://``); or, if `path` is None, "" or "hub", the training split on the hub.
     """
     if path in (None, "", "hub"):
         return _download(HUB_FILES)
@@ -77,7 +75,6 @@ def _check_usable(record: Mapping[str, Any], finish: str, allowed: Sequence[str]
 
 
 def _perfect(record: Mapping[str, Any], request: Request) -> Chain:
-    """The cheap reasons against a record come first."""
     problem, label = record["question"]["problem"], record["label"]
     steps = label["steps"]
     _check_usable(record, label["finish_reason"], ("solution",))
@@ -88,7 +85,6 @@ def _perfect(record: Mapping[str, Any], request: Request) -> Chain:
 
 
 def _text(step: Mapping[str, Any], request: Request) -> str:
-    """Of the chosen completion, else of what the labeler wrote, which nobody rated."""
     if (chosen := step["chosen_completion"]) is not None:
         completion = step["completions"][chosen]
         if completion["rating"] != 1:
@@ -107,11 +103,8 @@ def _text(step: Mapping[str, Any], request: Request) -> str:
 
 
 def _natural(record: Mapping[str, Any]) -> NaturalItem:
-    """The whole pre-generated solution with its first error.
-
-    Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
-    solution's other steps. A solution that ends with its error would give the place away.
-    """
+    # Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
+    # solution's other steps. A solution that ends with its error would give the place away.
     label, solution = record["label"], record["question"].get("pre_generated_steps")
     _check_usable(record, label["finish_reason"], ("found_error", "solution"))
     if not solution:
