@@ -7,17 +7,13 @@ a probability far below that of misreading the text (Schwartz-Zippel lemma).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from c2faith.dataset.algebra.parse import Link, Reading, Tree, names, readings
-from c2faith.dataset.algebra.text import Statement, Token, statements
-from c2faith.dataset.algebra.value import POINTS, Number, Point, Undefined, compare, divide, subtract, value
-
-__all__ = [
-    "Link", "Reading", "Statement", "Token", "Tree", "Truth", "equivalent", "fails_everywhere", "link_truth",
-    "names", "readings", "statements", "truth",
-]  # fmt: skip
+from c2faith.dataset.algebra.text import Statement
+from c2faith.dataset.algebra.text import statements as statements
+from c2faith.dataset.algebra.value import POINTS, Number, Undefined, compare, divide, subtract, value
 
 Truth = Literal["true", "false", "open"]
 _HOLDING = {"=": (0,), "≠": (-1, 1), "<": (-1,), ">": (1,), "≤": (-1, 0), "≥": (0, 1)}
@@ -62,18 +58,23 @@ def fails_everywhere(reading: Reading, link: Link) -> bool:
     return len(outcomes) >= 3 and not any(outcomes)
 
 
-def _outcomes(reading: Reading, link: Link, points: Sequence[Point] = POINTS) -> list[bool]:
-    """Whether a link holds, at each point where it is defined."""
+def _outcomes(reading: Reading, link: Link, points: Sequence[int] = POINTS) -> list[bool]:
+    found = _where_defined(lambda point: _holds(link, reading.modulus, point), points)
+    return [outcome for outcome in found if outcome is not None]
+
+
+def _where_defined(function: Callable[[int], Any], points: Sequence[int] = POINTS) -> list[Any]:
+    """A function's value at each point, None where it has none."""
     found = []
     for point in points:
         try:
-            found.append(_holds(link, reading.modulus, point))
+            found.append(function(point))
         except Undefined:
-            continue
+            found.append(None)
     return found
 
 
-def _holds(link: Link, modulus: Tree | None, point: Point) -> bool:
+def _holds(link: Link, modulus: Tree | None, point: int) -> bool:
     relation, left, right = link
     if relation in ("|", "∤"):
         return (value(("mod", right, ("abs", left)), point) == 0) == (relation == "|")
@@ -111,13 +112,7 @@ def _oriented(link: Link) -> Link:
 
 
 def _values(tree: Tree) -> list[Number | None]:
-    found: list[Number | None] = []
-    for point in POINTS:
-        try:
-            found.append(value(tree, point))
-        except Undefined:
-            found.append(None)
-    return found
+    return _where_defined(lambda point: value(tree, point))
 
 
 def _agree(one: list[Number | None], other: list[Number | None]) -> bool:
