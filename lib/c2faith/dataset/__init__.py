@@ -18,9 +18,8 @@ from typing import Any
 
 from c2faith import paths, records
 from c2faith.dataset import negate, perturb
-from c2faith.dataset.chains import select
+from c2faith.dataset.chains import Request, select
 from c2faith.dataset.perturb import ALPHA, BETA, Rational
-from c2faith.dataset.sources import Request
 from c2faith.records import CausalityItem, Chain, CoverageItem, InputError, NaturalItem, rng, sha256, sha256_file
 
 RATES = ("0.1", "0.3", "0.5", "0.7")
@@ -65,20 +64,20 @@ def build(
     negator, recorded, complete
         As of `negate.make`.
     asked
-        Fields of `sources.Request`.
+        Fields of `chains.Request`.
     """
     request = Request(**asked, natural=True)
     levels = [Fraction(0), *(perturb.share(rate, "RATES") for rate in rates)]
     if sorted(set(levels)) != levels:
         raise InputError(f"RATES={', '.join(map(str, rates))}: must rise from above 0 to at most 1")
     region = {"alpha": perturb.share(alpha, "ALPHA"), "beta": perturb.share(beta, "BETA")}
-    found = select(source, request, path=path, require=require)
-    maker = negate.make(negator, chains=found.chains, recorded_path=recorded, complete=complete)
-    causality = _causality(found.chains, maker, request.seed, region)
-    coverage = [item for chain in found.chains for item in _coverage(chain, levels, nested, request.seed, region)]
-    rows = dict(zip(ROWS, map(tuple, (found.chains, causality, coverage, found.natural)), strict=True))
-    inputs = found.files | ({f"negations/{Path(recorded).name}": Path(recorded)} if recorded else {})
-    unnegated = len(found.chains) - len(causality)
+    chains, natural, files, dropped = select(source, request, path=path, require=require)
+    maker = negate.make(negator, chains=chains, recorded_path=recorded, complete=complete)
+    causality = _causality(chains, maker, request.seed, region)
+    coverage = [item for chain in chains for item in _coverage(chain, levels, nested, request.seed, region)]
+    rows = dict(zip(ROWS, map(tuple, (chains, causality, coverage, natural)), strict=True))
+    inputs = files | ({f"negations/{Path(recorded).name}": Path(recorded)} if recorded else {})
+    unnegated = len(chains) - len(causality)
     manifest = {
         "parameters": {
             "source": source,
@@ -91,14 +90,14 @@ def build(
         "inputs": {name: sha256_file(file) for name, file in sorted(inputs.items())},
         "files": {f"{name}.jsonl": sha256(records.dump_lines(items)) for name, items in rows.items()},
         "counts": {
-            "records": found.dropped.read,
-            "steps": sum(len(chain.steps) for chain in found.chains),
+            "records": dropped.read,
+            "steps": sum(len(chain.steps) for chain in chains),
             **{name: len(items) for name, items in rows.items()},
-            "natural_wrong": sum(item.first_error >= 0 for item in found.natural),
+            "natural_wrong": sum(item.first_error >= 0 for item in natural),
         },
         "dropped": {
-            "chains": dict(found.dropped.chains),
-            "natural": dict(found.dropped.natural),
+            "chains": dict(dropped.chains),
+            "natural": dict(dropped.natural),
             "causality": {"no valid negation": unnegated} if unnegated else {},
         },
         "rejected_negations": dict(maker.rejections),

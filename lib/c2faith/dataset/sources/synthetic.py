@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from c2faith.dataset.sources import Dropped, Request, chain, no_path
+from c2faith.dataset.chains import Dropped, Request, chain, no_path
 from c2faith.records import Chain, InputError, rng
 
 MAX_STEPS = 20
