@@ -74,7 +74,13 @@ def build(
     chains, natural, files, dropped = select(source, request, path=path, require=require)
     maker = negate.make(negator, chains=chains, recorded_path=recorded, complete=complete)
     causality = _causality(chains, maker, request.seed, region)
-    coverage = [item for chain in chains for item in _coverage(chain, levels, nested, request.seed, region)]
+    coverage = []
+    for chain in chains:
+        words = (request.seed, "coverage", chain.chain_id)
+        if nested:
+            coverage += perturb.delete_nested(chain, levels, rng(*words), **region)
+        else:
+            coverage += [perturb.delete_steps(chain, level, rng(*words, str(level)), **region) for level in levels]
     rows = dict(zip(ROWS, map(tuple, (chains, causality, coverage, natural)), strict=True))
     inputs = files | ({f"negations/{Path(recorded).name}": Path(recorded)} if recorded else {})
     unnegated = len(chains) - len(causality)
@@ -119,15 +125,6 @@ def _causality(
     return items
 
 
-def _coverage(
-    chain: Chain, levels: Sequence[Fraction], nested: bool, seed: int, region: Mapping[str, Fraction]
-) -> list[CoverageItem]:
-    words = ("coverage", chain.chain_id)
-    if nested:
-        return perturb.delete_nested(chain, levels, rng(seed, *words), **region)
-    return [perturb.delete_steps(chain, level, rng(seed, *words, str(level)), **region) for level in levels]
-
-
 def _versions() -> dict[str, str]:
     found = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in ("c2faith", "champ-dataset", "numpy", "sympy"):
@@ -144,15 +141,12 @@ def rebuild(recorded: Mapping[str, Any], path: str | None = None) -> Dataset:
 
 def write(dataset: Dataset, folder: Path, *, packed: bool = False) -> list[Path]:
     """Write the rows' files, and the manifest last: without it `read` refuses the folder."""
-    written = []
-    for name in ROWS:
-        content, path = records.dump_lines(getattr(dataset, name)), folder / f"{name}.jsonl"
-        if packed:
-            content, path = gzip.compress(content, mtime=0), folder / f"{name}.jsonl.gz"
-        records.write_bytes(path, content)
-        written.append(path)
+    files = [folder / f"{name}.jsonl{'.gz' if packed else ''}" for name in ROWS]
+    for name, path in zip(ROWS, files, strict=True):
+        content = records.dump_lines(getattr(dataset, name))
+        records.write_bytes(path, gzip.compress(content, mtime=0) if packed else content)
     records.write_json(folder / "manifest.json", dataset.manifest)
-    return [*written, folder / "manifest.json"]
+    return [*files, folder / "manifest.json"]
 
 
 def read(folder: Path) -> Dataset:
@@ -186,10 +180,7 @@ def of_run(run: str) -> Dataset:
 
 
 def differing(built: Dataset, recorded: Mapping[str, Any]) -> list[str]:
-    """The inputs and files of a dataset that are not, byte for byte, those of a recorded manifest.
-
-    Other parameters than the recorded ones are an `InputError`: then it is another run.
-    """
+    """The inputs and files of a dataset that are not, byte for byte, those of the recorded manifest of its run."""
     ours = built.manifest
     if other := [name for name, value in ours["parameters"].items() if recorded["parameters"].get(name) != value]:
         raise InputError(f"the run is recorded with another {', '.join(other)}; name a RUN of its own for this one")

@@ -1,8 +1,7 @@
 """Mathematics in step texts, and what can be decided about it: truth, and whether two statements say the same.
 
-`text` finds the statements, `parse` reads them, `value` evaluates them. Nothing is simplified, since that can take
-forever: expressions that agree at every seeded sample point are taken as equal, which for polynomials is wrong with
-a probability far below that of misreading the text (Schwartz-Zippel lemma).
+Nothing is simplified, since that can take forever: expressions that agree at every seeded sample point are taken as
+equal, which for polynomials is wrong with a vanishing probability (Schwartz-Zippel lemma).
 """
 
 from __future__ import annotations
@@ -26,23 +25,17 @@ def truth(statement: Statement) -> Truth:
     >>> [truth(s) for s in statements("2+2=4, 5!=24, (a+b)^2=a^2+2ab+b^2, x=3, 7 | 91, 3<2")]
     ['true', 'false', 'true', 'open', 'true', 'false']
     """
-    verdicts = {_reading_truth(reading) for reading in readings(statement)}
+    verdicts = set()
+    for reading in readings(statement):
+        truths = {link_truth(reading, link) for link in reading.links}
+        verdicts.add("false" if "false" in truths else "true" if truths == {"true"} else "open")
     return "true" if "true" in verdicts else "false" if verdicts == {"false"} else "open"
 
 
-def _reading_truth(reading: Reading) -> Truth:
-    truths = {link_truth(reading, link) for link in reading.links}
-    return "false" if "false" in truths else "true" if truths == {"true"} else "open"
-
-
 def link_truth(reading: Reading, link: Link) -> Truth:
-    """``true`` or ``false`` for a link without variables, ``true`` for an identity, else ``open``.
-
-    An equation with variables that fails at some point may still hold for the ones that are meant, and so may an
-    inequality that holds at all points fail: both are open. So is ≈, which does not say how near.
-    """
+    """``true`` or ``false`` for a link without variables, ``true`` for an identity, else ``open``."""
     if link[0] == "≈":
-        return "open"
+        return "open"  # it does not say how near
     if not names(link[1]) and not names(link[2]):
         outcomes = _outcomes(reading, link, POINTS[:1])
         return "open" if not outcomes else "true" if outcomes[0] else "false"
@@ -64,7 +57,6 @@ def _outcomes(reading: Reading, link: Link, points: Sequence[int] = POINTS) -> l
 
 
 def _where_defined(function: Callable[[int], Any], points: Sequence[int] = POINTS) -> list[Any]:
-    """A function's value at each point, None where it has none."""
     found = []
     for point in points:
         try:

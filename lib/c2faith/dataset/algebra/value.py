@@ -54,9 +54,10 @@ def value(tree: Tree, point: int) -> Number:
     if kind == "index" or (kind == "call" and name not in _FUNCTIONS):
         return assigned(point, kind, name, *map(str, operands))
     try:
-        return _bounded((_FUNCTIONS if kind == "call" else _OPERATIONS)[name](*operands))
+        found = (_FUNCTIONS if kind == "call" else _OPERATIONS)[name](*operands)
     except (ArithmeticError, ValueError, TypeError) as error:  # TypeError: a wrong number of arguments
         raise Undefined(str(error)) from error
+    return _real(found) if isinstance(found, Fraction) and _bits(found) > MAX_BITS else found
 
 
 def compare(left: Number, right: Number) -> int:
@@ -74,10 +75,6 @@ def _real(number: Number) -> mpmath.mpf:
 
 def _bits(number: Fraction) -> int:
     return max(number.numerator.bit_length(), number.denominator.bit_length())
-
-
-def _bounded(number: Number) -> Number:
-    return _real(number) if isinstance(number, Fraction) and _bits(number) > MAX_BITS else number
 
 
 def _whole(number: Number) -> int:
