@@ -180,7 +180,7 @@ def of_run(run: str) -> Dataset:
 
 
 def differing(built: Dataset, recorded: Mapping[str, Any]) -> list[str]:
-    """The inputs and files of a dataset that are not, byte for byte, those of the recorded manifest of its run."""
+    """The inputs and files that are not, byte for byte, those of a recorded manifest of the same parameters."""
     ours = built.manifest
     if other := [name for name, value in ours["parameters"].items() if recorded["parameters"].get(name) != value]:
         raise InputError(f"the run is recorded with another {', '.join(other)}; name a RUN of its own for this one")

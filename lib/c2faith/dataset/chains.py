@@ -76,19 +76,17 @@ def kept(reasons: Counter[str], make: Callable[..., Found], *arguments: Any) -> 
 
 def chain(source: str, question: str, steps: Sequence[str], problem: str | None = None, **optional: Any) -> Chain:
     """A `Chain` named after its texts: the same problem and steps have the same id in every file."""
-    return Chain(*_names(source, question, steps, problem), source, question, tuple(steps), **optional)
+    name, problem = f"{source}-{sha256([question, *steps])[:16]}", problem or f"{source}-{sha256(question)[:16]}"
+    return Chain(name, problem, source, question, tuple(steps), **optional)
 
 
 def natural_item(
     source: str, question: str, steps: Sequence[str], first_error: int, problem: str | None = None
 ) -> NaturalItem:
-    """A `NaturalItem` named after its content, like `chain`."""
-    name, problem = _names(source, question, steps, problem)
-    return NaturalItem(f"{name}/natural", name, problem, source, question, tuple(steps), first_error)
-
-
-def _names(source: str, question: str, steps: Sequence[str], problem: str | None) -> tuple[str, str]:
-    return f"{source}-{sha256([question, *steps])[:16]}", problem or f"{source}-{sha256(question)[:16]}"
+    """A `NaturalItem` named like a `chain`."""
+    like = chain(source, question, steps, problem)
+    names = f"{like.chain_id}/natural", like.chain_id, like.problem_id
+    return NaturalItem(*names, source, question, like.steps, first_error)
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:

@@ -61,26 +61,25 @@ def delete_nested(
     region = middle_region(len(chain.steps), alpha, beta)
     if not region:
         raise InputError(f"{chain.chain_id}: {len(chain.steps)} steps have no middle region to remove from")
-    order = rng.permutation(region)
-    return [_without(chain, share(rate), order) for rate in rates]
-
-
-def _without(chain: Chain, rate: Fraction, order: Sequence[int]) -> CoverageItem:
-    removed = sorted(map(int, order[: ceil(rate * len(order))]))
-    return CoverageItem(
-        item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
-        chain_id=chain.chain_id,
-        deletion_rate=float(rate),
-        steps=tuple(step for i, step in enumerate(chain.steps) if i not in removed),
-        removed=tuple(removed),
-        realized_rate=len(removed) / len(order),
-        realized_chain_rate=len(removed) / len(chain.steps),
-    )
+    order, items = rng.permutation(region).tolist(), []
+    for rate in map(share, rates):
+        removed = tuple(sorted(order[: ceil(rate * len(order))]))
+        item = CoverageItem(
+            item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
+            chain_id=chain.chain_id,
+            deletion_rate=float(rate),
+            steps=tuple(step for i, step in enumerate(chain.steps) if i not in removed),
+            removed=removed,
+            realized_rate=len(removed) / len(order),
+            realized_chain_rate=len(removed) / len(chain.steps),
+        )
+        items.append(item)
+    return items
 
 
 def targets(chain: Chain, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
     """The steps of the middle region in the order in which they are tried as targets."""
-    return [int(index) for index in rng.permutation(middle_region(len(chain.steps), alpha, beta))]
+    return rng.permutation(middle_region(len(chain.steps), alpha, beta)).tolist()
 
 
 def replace_step(
