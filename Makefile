@@ -1,13 +1,19 @@
 # Every target runs in .venv, made from requirements.lock by the first one that needs it.
-# Variables: RUN SOURCE SOURCE_PATH NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS · JUDGE BASE_URL CONNECTIONS MAX_COST
-# NEGATION_JUDGE TASKS SHARD BATCH · JUDGES REFERENCE DRAWS · MODEL DEVICE DTYPE SEEDS UPDATES WORKERS ENTROPY KL ENGINE KEEP
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# What is given is looked at before it is expanded or reaches a shell.
+GIVEN := RUN SOURCE SOURCE_PATH PRM800K NEGATOR RECORDED LIMIT NATURAL_LIMIT SEED NESTED HUMAN_STEPS JUDGE BASE_URL CONNECTIONS \
+  MAX_COST NEGATION_JUDGE TASKS SHARD BATCH JUDGES REFERENCE DRAWS MODEL DEVICE DTYPE SEEDS UPDATES WORKERS ENTROPY KL ENGINE KEEP
+MARKS := ' " ` $$
+$(foreach name,$(GIVEN),$(foreach mark,$(MARKS),$(if $(findstring $(mark),$(value $(name))),$(error error: $(name) takes no quotes, backticks or dollar signs))))
+
 RUN ?= champ
 # its name of old
-SOURCE_PATH ?= $(PRM800K)
+ifndef SOURCE_PATH
+SOURCE_PATH := $(PRM800K)
+endif
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python

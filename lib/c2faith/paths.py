@@ -17,7 +17,7 @@ NOTEBOOKS = ROOT / "notebooks"
 PROMPTS = ROOT / "data" / "prompts"
 JUDGES = ROOT / "data" / "judges"
 FROZEN = ROOT / "data" / "frozen"
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a folder's name, and no path
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a folder's name, and no path
 
 
 def home() -> Path:
@@ -44,16 +44,18 @@ def model_folder(model: str) -> str:
 
 def run_name(run: str) -> str:
     """`run` itself, once it is known to be a plain folder name."""
-    if not _PLAIN.fullmatch(run):
-        raise InputError(f"RUN={run!r}: a run is named by letters, digits, '.', '_' and '-'")
-    return run
+    return _plain(run, f"RUN={run[:100]!r}: a run")
 
 
 def judge_name(judge_id: str) -> str:
     """`judge_id` itself, once it is known to be a plain folder name."""
-    if not _PLAIN.fullmatch(judge_id):
-        raise InputError(f"judge_id {judge_id!r}: a judge is named by letters, digits, '.', '_' and '-'")
-    return judge_id
+    return _plain(judge_id, f"judge_id {judge_id[:100]!r}: a judge")
+
+
+def _plain(name: str, what: str) -> str:
+    if not _PLAIN.fullmatch(name):
+        raise InputError(f"{what} is named by at most 100 letters, digits, '.', '_' and '-'")
+    return name
 
 
 def run_dir(run: str) -> Path:

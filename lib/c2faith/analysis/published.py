@@ -77,7 +77,7 @@ _PERCENT = ("detection", "detection_low", "detection_high", "exact", "within_1",
 
 def _read(printed: str) -> pd.DataFrame:
     """A table as printed: percentages become shares, divided exactly enough to print the same digit again."""
-    frame = pd.read_csv(StringIO(printed), sep=r"\s+", float_precision="round_trip").replace("ns", "")
+    frame = pd.read_csv(StringIO(printed), sep=r"\s+").replace("ns", "")
     percent = frame.columns.intersection(_PERCENT)
     frame[percent] = frame[percent] / 100
     return frame

@@ -73,9 +73,8 @@ def read_config(name: str, base_url: str | None = None) -> dict[str, Any]:
     InputError
         For a name that is none of them, and for a YAML that is no judge.
     """
-    path = paths.JUDGES / f"{name}.yaml"
-    if "/" not in name and path.exists():
-        return _read_yaml(path)
+    if name in named():
+        return _read_yaml(paths.JUDGES / f"{name}.yaml")
     if name.endswith((".yaml", ".yml")):
         return _read_yaml(Path(name))
     provider, slash, model = name.partition("/")
