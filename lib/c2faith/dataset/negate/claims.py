@@ -48,7 +48,11 @@ _DENYING = re.compile(
 
 
 def is_denied(text: str) -> bool:
-    """Whether a clause or sentence denies something."""
+    """Whether a clause or sentence denies something.
+
+    >>> is_denied("Thus, we cannot have x=2."), is_denied("Thus, x=2.")
+    (True, False)
+    """
     return _DENYING.search(text) is not None
 
 
