@@ -7,8 +7,7 @@ import orjson
 import pytest
 
 from c2faith import dataset
-from c2faith.dataset.chains import Draw, balanced, load_chains, parse_limit
-from c2faith.dataset.sources import chain, natural_item
+from c2faith.dataset.chains import Draw, balanced, chain, load_chains, natural_item, parse_limit
 from c2faith.records import Chain, InputError
 
 STEPS = ("a", "b", "c", "d", "e")

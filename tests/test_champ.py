@@ -5,7 +5,8 @@ from statistics import median
 import orjson
 import pytest
 
-from c2faith.dataset.sources import Dropped, Request, champ
+from c2faith.dataset.chains import Dropped, Request
+from c2faith.dataset.sources import champ
 from c2faith.records import Chain, NaturalItem
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from c2faith.dataset import sources
-from c2faith.dataset.chains import load_chains
-from c2faith.dataset.sources import Dropped, Request, json_lines, jsonl, prm800k
+from c2faith.dataset.chains import Dropped, Request, json_lines, load_chains, source_module
+from c2faith.dataset.sources import jsonl, prm800k
 from c2faith.records import Chain, InputError, NaturalItem, dump
 
 SAMPLES = Path(os.environ.get("C2FAITH_SAMPLES", "/nowhere"))
@@ -198,7 +197,7 @@ def test_missing_paths_and_unknown_sources(tmp_path):
         load_chains("prm8k")
     for source in ("champ", "synthetic"):
         with pytest.raises(InputError, match=r"leave the path empty \(SOURCE_PATH\)$"):
-            sources.get(source).inputs("a.jsonl")
+            source_module(source).inputs("a.jsonl")
 
 
 @needs_samples

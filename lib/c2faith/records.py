@@ -1,7 +1,7 @@
-"""Typed rows and the JSON lines they live in: validated reading, atomic writing, content hashes.
+"""Typed rows (frozen dataclasses) and the files they live in.
 
-A row is a frozen dataclass. Writing is canonical (sorted keys, UTF-8, one object a line, no time in it), so
-the same rows are the same bytes; reading names the file and the line of whatever is wrong.
+Writing is atomic and canonical (sorted keys, UTF-8, one object a line), so that the same rows are the same bytes;
+reading names the file and the line of whatever is wrong.
 """
 
 from __future__ import annotations
@@ -31,29 +31,25 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The ordered steps of one solution of one problem; both have names made from their content.
-
-    Steps have no numbers, their index is their 0-based position. The answer, where there is one, never enters a
-    prompt. `concepts` are for each step the ids of the concepts and hints it uses (CHAMP only).
-    """
+    """The ordered steps of one solution of one problem; both have names made from their content."""
 
     chain_id: str
     problem_id: str
     source: str
     question: str
     steps: tuple[str, ...]
-    answer: str | None = None
-    concepts: tuple[tuple[int, ...], ...] | None = None
+    answer: str | None = None  # never enters a prompt
+    concepts: tuple[tuple[int, ...], ...] | None = None  # of each step, the concepts and hints it uses (CHAMP only)
 
 
 @dataclass(frozen=True, slots=True)
 class CausalityItem:
-    """A chain with one step replaced by its negation (Algorithm 1, lines 15-22). `target` is 0-based."""
+    """A chain with one step replaced by its negation (Algorithm 1, lines 15-22)."""
 
     item_id: str
     chain_id: str
     steps: tuple[str, ...]
-    target: int
+    target: int  # 0-based
     original_step: str
     perturbed_step: str
     context: str
@@ -64,24 +60,20 @@ class CausalityItem:
 
 @dataclass(frozen=True, slots=True)
 class CoverageItem:
-    """A chain with middle steps removed (Algorithm 1, lines 6-14); `deletion_rate` 0 is the control.
-
-    `removed` holds 0-based indices into the original chain; `realized_rate` is the share of the middle region that
-    was removed (at least the nominal one, because of the ceiling), `realized_chain_rate` that of the whole chain.
-    """
+    """A chain with middle steps removed (Algorithm 1, lines 6-14)."""
 
     item_id: str
     chain_id: str
-    deletion_rate: float
+    deletion_rate: float  # 0 is the control
     steps: tuple[str, ...]
-    removed: tuple[int, ...]
-    realized_rate: float
+    removed: tuple[int, ...]  # 0-based, of the original chain
+    realized_rate: float  # of the middle region: because of the ceiling at least the nominal rate
     realized_chain_rate: float
 
 
 @dataclass(frozen=True, slots=True)
 class NaturalItem:
-    """A model's own solution whose first wrong step a person marked; `first_error` is 0-based, −1 if none."""
+    """A model's own solution whose first wrong step a person marked."""
 
     item_id: str
     chain_id: str
@@ -89,12 +81,17 @@ class NaturalItem:
     source: str
     question: str
     steps: tuple[str, ...]
-    first_error: int
+    first_error: int  # 0-based, −1 if there is none
 
 
 def dump(value: Any) -> bytes:
     """Canonical JSON of a row or of plain values, without the line break."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def dump_lines(rows: Iterable[Any]) -> bytes:
+    """Rows as canonical JSON lines."""
+    return b"".join(dump(row) + b"\n" for row in rows)
 
 
 def sha256(value: Any) -> str:
@@ -140,12 +137,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_jsonl(path: Path, rows: Iterable[Any]) -> int:
     """Write rows as canonical JSON lines, whole or not at all; returns how many."""
-    count = 0
-    with replacing(path) as file:
-        for row in rows:
-            file.write(dump(row) + b"\n")
-            count += 1
-    return count
+    content = dump_lines(rows)
+    write_bytes(path, content)
+    return content.count(b"\n")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -156,8 +150,7 @@ def write_json(path: Path, value: Any) -> None:
 def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, Any]]:
     """(line number from 1, parsed value) of every line of a plain or gzipped file, read one by one.
 
-    With `torn` a last line without its end, which a killed writer leaves, is passed over. An `InputError` names the
-    line that is not one JSON value.
+    With `torn` a last line without its end, which a killed writer leaves, is passed over.
     """
     number = 0
     try:
@@ -181,7 +174,7 @@ def iter_json_lines(path: Path, *, torn: bool = False) -> Iterator[tuple[int, An
 
 
 def read_json(path: Path) -> Any:
-    """A whole file as one JSON document; an `InputError` names the file."""
+    """A whole file as one JSON document."""
     try:
         return orjson.loads(path.read_bytes())
     except OSError as error:
@@ -190,13 +183,11 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: not a JSON document ({error})") from None
 
 
-@cache
-def _adapter(row_type: type) -> TypeAdapter:
-    return TypeAdapter(row_type)
+_adapter = cache(TypeAdapter)
 
 
 def validated(value: Any, row_type: type[Row], where: str, hint: str = "") -> Row:
-    """A parsed line as a row; an `InputError` names the place (`where`), the field and what the line should be."""
+    """A parsed line as a row; `where` it stands and a `hint` are for the error."""
     try:
         return _adapter(row_type).validate_python(value)
     except ValidationError as error:
@@ -206,7 +197,7 @@ def validated(value: Any, row_type: type[Row], where: str, hint: str = "") -> Ro
 
 
 def read_jsonl(path: Path, row_type: type[Row]) -> list[Row]:
-    """All rows of a file, each checked against `row_type`; an `InputError` names the file, line and field."""
+    """All rows of a file; an `InputError` names the file, line and field of what is wrong."""
     return [validated(value, row_type, f"{path}, line {number}") for number, value in iter_json_lines(path)]
 
 

@@ -1,36 +1,119 @@
 """Perfect chains from any source: no chain twice, one a problem, a seeded sample.
 
-What is kept does not depend on the order of the records: every problem and every chain has a rank of its own,
-the hash of the seed and its name. A problem keeps its lowest-ranking chain, the sample the lowest-ranking
-problems. So a sample of 8 is the beginning of the sample of 450, and a stream needs no second pass.
+Every problem and every chain has a rank of its own, the hash of the seed and its name; the lowest are kept. So the
+order of the records does not matter, and a sample of 8 is the beginning of the sample of 450.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Generic, TypeVar
+from types import ModuleType
+from typing import Any
 
-from c2faith.dataset import sources
-from c2faith.dataset.sources import Dropped, Request
-from c2faith.records import Chain, InputError, NaturalItem
+from c2faith.records import Chain, InputError, NaturalItem, iter_json_lines, sha256
 
-__all__ = ["Chain", "Draw", "load_chains", "parse_limit", "select"]
-
-Found = TypeVar("Found", Chain, NaturalItem)
+Found = Chain | NaturalItem
+SOURCES = ("champ", "prm800k", "jsonl", "synthetic")
 
 
-class Draw(Generic[Found]):
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for."""
+
+    min_steps: int = 5  # the paper's N_min
+    limit: int | None = 450  # chains, as many as the paper has; None: all
+    natural_limit: int | None = 450  # problems of which natural-error items come, at most two each; None: all
+    human_steps: bool = False  # whether PRM800K steps will do that the labeler wrote and nobody rated
+    seed: int = 0  # of the sample, and of synthetic chains
+    natural: bool = False  # whether natural-error items are wanted, too
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_steps", 1), ("limit", 1), ("natural_limit", 1), ("seed", 0)):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            if not whole and (value is not None or "limit" not in name):
+                raise InputError(f"{name.upper()}={value!r}: must be a whole number of at least {least}")
+
+
+@dataclass(slots=True)
+class Dropped:
+    """How many records (of `read`) became no chain, and no natural item, by reason."""
+
+    read: int = 0
+    chains: Counter[str] = field(default_factory=Counter)
+    natural: Counter[str] = field(default_factory=Counter)
+
+
+def source_module(name: str) -> ModuleType:
+    """The module of the source of that name."""
+    if name not in SOURCES:
+        raise InputError(f"SOURCE={name}: no such source; choose one of {', '.join(SOURCES)}")
+    return import_module(f"c2faith.dataset.sources.{name}")
+
+
+class Unfit(Exception):  # noqa: N818 - a reason to leave a record out, not a mistake in it
+    """Why a record becomes no chain, or no natural item."""
+
+
+def leave_out(condition: Any, reason: str) -> None:
+    """Let the record at hand be `Unfit` if the condition holds."""
+    if condition:
+        raise Unfit(reason)
+
+
+def kept(reasons: Counter[str], make: Callable[..., Found], *arguments: Any) -> Iterator[Found]:
+    """What `make` makes of a record; nothing, if that is `Unfit`, which is counted among the reasons."""
+    try:
+        yield make(*arguments)
+    except Unfit as reason:
+        reasons[str(reason)] += 1
+
+
+def chain(source: str, question: str, steps: Sequence[str], problem: str | None = None, **optional: Any) -> Chain:
+    """A `Chain` named after its texts: the same problem and steps have the same id in every file."""
+    name, problem = f"{source}-{sha256([question, *steps])[:16]}", problem or f"{source}-{sha256(question)[:16]}"
+    return Chain(name, problem, source, question, tuple(steps), **optional)
+
+
+def natural_item(
+    source: str, question: str, steps: Sequence[str], first_error: int, problem: str | None = None
+) -> NaturalItem:
+    """A `NaturalItem` named like a `chain`."""
+    like = chain(source, question, steps, problem)
+    names = f"{like.chain_id}/natural", like.chain_id, like.problem_id
+    return NaturalItem(*names, source, question, like.steps, first_error)
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """`records.iter_json_lines` of a file that must hold a record."""
+    number = 0
+    for number, value in iter_json_lines(path):
+        yield number, value
+    if not number:
+        raise InputError(f"{path}: empty, it holds no record; give a file with one JSON object a line")
+
+
+def no_path(path: str | None, source: str) -> None:
+    """Refuse a path where a source has nothing to read from it."""
+    if path:
+        raise InputError(
+            f"SOURCE={source}: reads no file, so {path!r} has no use; leave the path empty (SOURCE_PATH)"
+        )
+
+
+class Draw:
     """A growing draw of at most `keep` distinct solutions a problem, in an order fixed by `seed`."""
 
     def __init__(self, seed: int, keep: int = 1) -> None:
         self.dropped: Counter[str] = Counter()
         self._seed, self._keep = seed, keep
         self._ids: set[str] = set()
-        self._problems: dict[str, dict[bytes, Found]] = {}
+        self._problems: dict[str, dict[str, Found]] = {}
 
     def add(self, found: Found) -> None:
         """Take a solution, unless it is there already or its problem has better ones."""
@@ -52,15 +135,12 @@ class Draw(Generic[Found]):
             self.dropped["beyond the limit"] += len(self._problems[problem])
         return [self._problems[problem][rank] for problem in first for rank in sorted(self._problems[problem])]
 
-    def _rank(self, name: str) -> bytes:
-        return sha256(f"{self._seed}\0{name}".encode()).digest()
+    def _rank(self, name: str) -> str:
+        return sha256(f"{self._seed}\0{name}")
 
 
-def balanced(draw: Draw[NaturalItem], limit: int | None) -> list[NaturalItem]:
-    """The items of at most `limit` problems, of which correct solutions are at most half.
-
-    Without a single wrong solution nothing can be localized, so that nothing is left.
-    """
+def balanced(draw: Draw, limit: int | None) -> list[NaturalItem]:
+    """The items of at most `limit` problems, of which correct solutions are at most half."""
     items = draw.sample(limit)
     right = [item for item in items if item.first_error < 0]
     spare = right[len(items) - len(right) :]
@@ -69,19 +149,11 @@ def balanced(draw: Draw[NaturalItem], limit: int | None) -> list[NaturalItem]:
     return [item for item in items if item not in spare]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What was taken of a source, the files it was read from, and why the rest was left out."""
-
-    chains: list[Chain]
-    natural: list[NaturalItem]
-    files: dict[str, Path]
-    dropped: Dropped
-
-
-def select(source: str, request: Request, *, path: str | None = None, require: bool = False) -> Selection:
-    """Perfect chains, as of `load_chains`, and the natural-error items that are asked for."""
-    module, dropped = sources.get(source), Dropped()
+def select(
+    source: str, request: Request, *, path: str | None = None, require: bool = False
+) -> tuple[list[Chain], list[NaturalItem], dict[str, Path], Dropped]:
+    """As of `load_chains`, with natural-error items, the files that were read, and why the rest was left out."""
+    module, dropped = source_module(source), Dropped()
     files = module.inputs(path)
     draws: dict[type, Draw] = {Chain: Draw(request.seed), NaturalItem: Draw(request.seed, keep=2)}
     for found in module.read(files, request, dropped):
@@ -97,55 +169,39 @@ def select(source: str, request: Request, *, path: str | None = None, require: b
         )
     dropped.chains += draws[Chain].dropped
     dropped.natural += draws[NaturalItem].dropped
-    return Selection(chains, natural, files, dropped)
+    return chains, natural, files, dropped
 
 
-def load_chains(
-    source: str,
-    *,
-    path: str | None = None,
-    min_steps: int = 5,
-    limit: int | None = 450,
-    seed: int = 0,
-    require: bool = False,
-    human_steps: bool = False,
-) -> list[Chain]:
+def load_chains(source: str, *, path: str | None = None, require: bool = False, **asked: Any) -> list[Chain]:
     """Perfect chains: at least `min_steps` steps, every one rated right (Algorithm 1, line 5), one a problem.
 
     Parameters
     ----------
     source : {"champ", "prm800k", "jsonl", "synthetic"}
         Its module says what `path` may be.
-    min_steps, limit
-        The paper's N_min and number of chains. None: all that there are; with `require`: no fewer than `limit`.
-    seed
-        Of the sample, and of synthetic chains.
-    human_steps
-        Let PRM800K trajectories in that contain a step written by the labeler, which nobody rated.
-
-    Raises
-    ------
-    InputError
-        If the source, its path or a record cannot be used, or if there is no chain at all.
+    require
+        Let fewer chains than `limit` be an `InputError`, as none at all is.
+    asked
+        `min_steps`, `limit`, `seed` and `human_steps`, with the defaults of `Request`.
 
     Examples
     --------
     >>> [chain.source for chain in load_chains("synthetic", limit=2)]
     ['synthetic', 'synthetic']
     """
-    request = Request(min_steps=min_steps, limit=limit, human_steps=human_steps, seed=seed)
-    return select(source, request, path=path, require=require).chains
+    return select(source, Request(**asked), path=path, require=require)[0]
 
 
 def parse_limit(limit: int | str) -> tuple[int | None, bool]:
-    """How many chains are wanted, and whether exactly so many: ``"up to 450"`` asks for no more than there are.
+    """How many chains are wanted, and whether exactly so many.
 
     >>> parse_limit("up to 450"), parse_limit("8"), parse_limit("all")
     ((450, False), (8, True), (None, False))
     """
-    if str(limit).strip() == "all":
+    text = str(limit).strip()
+    if text == "all":
         return None, False
-    found = re.fullmatch(r"(up to +)?(\d+)", str(limit).strip())
+    found = re.fullmatch(r"(up to +)?(\d+)", text)
     if found is None or int(found[2]) < 1:
         raise InputError(f"LIMIT={limit}: must be a whole number of at least 1, 'up to' one, or 'all'")
     return int(found[2]), found[1] is None

@@ -29,9 +29,8 @@ def similarity(original: str, perturbed: str) -> float:
 def edit_type(original: str, perturbed: str) -> str:
     """The paper's edit type (Appendix E) of a step's rewrite, one of `EDIT_TYPES`.
 
-    The paper prints overlapping bounds; here an edit belongs to a swap only *above* 0.9, 0.9 and 0.8 are minor
-    rewrites, 0.5 is a moderate one. A swap is numeric if nothing but numbers differs, else of operators if one
-    changes (+ − × / = < > in any spelling: ·, ``\\leq``, "add", "less"), else ``other``, which the paper lacks.
+    The paper prints overlapping bounds; here a swap is *above* 0.9. It is numeric if nothing but numbers differs,
+    else of operators if one changes (in any spelling: ·, ``\\leq``, "add"), else ``other``, which the paper lacks.
 
     >>> edit_type("To solve it, we add 19x to both sides.", "To solve it, we add 18x to both sides.")
     'numeric_swap'
@@ -44,26 +43,17 @@ def edit_type(original: str, perturbed: str) -> str:
     if ratio <= 0.9:
         return "minor_rewrite"
     before, after = _TOKEN.findall(original), _TOKEN.findall(perturbed)
-    if before != after and _drop(_NUMBER, before) == _drop(_NUMBER, after):
+    words = [[token for token in tokens if not _NUMBER.fullmatch(token)] for tokens in (before, after)]
+    if before != after and words[0] == words[1]:
         return "numeric_swap"
-    if _keep(_OPERATOR, before) != _keep(_OPERATOR, after):
-        return "operator_swap"
-    return "other"
-
-
-def _keep(pattern: re.Pattern[str], tokens: list[str]) -> list[str]:
-    return [token.lower() for token in tokens if pattern.fullmatch(token)]
-
-
-def _drop(pattern: re.Pattern[str], tokens: list[str]) -> list[str]:
-    return [token for token in tokens if not pattern.fullmatch(token)]
+    operators = [[token.lower() for token in tokens if _OPERATOR.fullmatch(token)] for tokens in (before, after)]
+    return "operator_swap" if operators[0] != operators[1] else "other"
 
 
 def math_symbol_density(step: str) -> float:
     """Share of a step's non-space characters that are mathematical notation, in [0, 1]; NaN if it has none.
 
-    Notation is digits, operators, relations, brackets and other symbols, ``$``, and all characters of a
-    LaTeX command. Letters of variables are not counted, since they cannot be told from words.
+    Letters count within a LaTeX command only: variables cannot be told from words.
     """
     n_characters = sum(not character.isspace() for character in step)
     commands = sum(map(len, _MATH_COMMAND.findall(step)))
@@ -72,11 +62,7 @@ def math_symbol_density(step: str) -> float:
 
 
 def features(original: str, perturbed: str, target: int, n_steps: int) -> dict[str, float]:
-    """The six structural features of Table 5.
-
-    Of the perturbed step are the density, words (between white space) and characters; `edit_similarity` is of both;
-    `relative_position` is target / n_steps, in [0, 1): the share of the chain that stands before the step.
-    """
+    """The six structural features of Table 5, of the perturbed step; its relative position is in [0, 1)."""
     return {
         "math_symbol_density": math_symbol_density(perturbed),
         "edit_similarity": similarity(original, perturbed),

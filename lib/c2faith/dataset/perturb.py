@@ -24,7 +24,7 @@ class NoNegation(InputError):  # noqa: N818 - it is caught as an absence, not re
 
 
 def share(value: Rational, name: str = "") -> Fraction:
-    """A share of a chain exactly as it is written: 0.3 is 3/10. `name` is what to call it in an error."""
+    """A share exactly as it is written: 0.3 is 3/10. `name` is what to call it in an error."""
     given = f"{name}={value}" if name else f"{value!r}"
     try:
         exact = Fraction(str(value))
@@ -50,53 +50,45 @@ def middle_region(n_steps: int, alpha: Rational = ALPHA, beta: Rational = BETA) 
 def delete_steps(
     chain: Chain, rate: Rational, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> CoverageItem:
-    """Remove ⌈rate · |I|⌉ steps of the middle region I, uniformly without replacement (lines 6-14).
-
-    `rate` 0 removes nothing and gives the control. The order of the remaining steps is kept.
-    """
+    """Remove ⌈rate · |I|⌉ steps of the middle region I, uniformly without replacement (lines 6-14)."""
     return delete_nested(chain, [rate], rng, alpha=alpha, beta=beta)[0]
 
 
 def delete_nested(
     chain: Chain, rates: Sequence[Rational], rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> list[CoverageItem]:
-    """One item per rate, where the removals of a lower rate are a subset of those of a higher one.
-
-    Each item by itself is distributed as `delete_steps` draws it: the first k of one random permutation.
-    """
+    """One item per rate, distributed as of `delete_steps`; what a lower rate removes, a higher one does, too."""
     region = middle_region(len(chain.steps), alpha, beta)
     if not region:
         raise InputError(f"{chain.chain_id}: {len(chain.steps)} steps have no middle region to remove from")
-    order = rng.permutation(region)
-    return [_without(chain, share(rate), order) for rate in rates]
-
-
-def _without(chain: Chain, rate: Fraction, order: Sequence[int]) -> CoverageItem:
-    removed = sorted(map(int, order[: ceil(rate * len(order))]))
-    return CoverageItem(
-        item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
-        chain_id=chain.chain_id,
-        deletion_rate=float(rate),
-        steps=tuple(step for i, step in enumerate(chain.steps) if i not in removed),
-        removed=tuple(removed),
-        realized_rate=len(removed) / len(order),
-        realized_chain_rate=len(removed) / len(chain.steps),
-    )
+    order, items = rng.permutation(region).tolist(), []
+    for rate in map(share, rates):
+        removed = tuple(sorted(order[: ceil(rate * len(order))]))
+        item = CoverageItem(
+            item_id=f"{chain.chain_id}/coverage-{float(100 * rate):02g}",
+            chain_id=chain.chain_id,
+            deletion_rate=float(rate),
+            steps=tuple(step for i, step in enumerate(chain.steps) if i not in removed),
+            removed=removed,
+            realized_rate=len(removed) / len(order),
+            realized_chain_rate=len(removed) / len(chain.steps),
+        )
+        items.append(item)
+    return items
 
 
 def targets(chain: Chain, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA) -> list[int]:
     """The steps of the middle region in the order in which they are tried as targets."""
-    return [int(index) for index in rng.permutation(middle_region(len(chain.steps), alpha, beta))]
+    return rng.permutation(middle_region(len(chain.steps), alpha, beta)).tolist()
 
 
 def replace_step(
     chain: Chain, negator: Negator, rng: Generator, *, alpha: Rational = ALPHA, beta: Rational = BETA
 ) -> CausalityItem:
-    """Replace one step of the middle region by its negation (lines 15-22).
+    """Replace one step of the middle region by its negation (lines 15-22), or raise `NoNegation`.
 
-    The target is drawn uniformly. Its candidates are taken in the negator's order until one passes `negate.flaw`;
-    each rejection is counted in ``negator.rejections``. Only if none passes is another target drawn, uniformly from
-    the rest: targets are thus uniform over the steps of the region that can be negated. `NoNegation` if none can.
+    The target is drawn uniformly from the steps that have a candidate without a `flaw`; the others' candidates, and
+    those before its own first valid one, are counted in ``negator.rejections``.
     """
     for target in targets(chain, rng, alpha=alpha, beta=beta):
         original = chain.steps[target]

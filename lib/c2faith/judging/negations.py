@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from c2faith.dataset.negate.llm import MAX_TOKENS, TEMPERATURE, Complete
+from c2faith.dataset.negate import MAX_TOKENS, TEMPERATURE, Complete
 from c2faith.judging import judges, prompts, replies
 from c2faith.judging.ask import ask_into
 from c2faith.judging.judges import openai_api, pricing
@@ -21,7 +21,7 @@ from c2faith.records import InputError, sha256
 
 
 def writer(name: str, path: Path, *, max_cost: float | None = None, **edge: Any) -> Complete:
-    """What `negate.llm.LlmNegator` asks: a judge's model, sampled as in the paper (Section 4.2).
+    """What `negate.LlmNegator` asks: a judge's model, sampled as in the paper (Section 4.2).
 
     `name` and `edge` are as for `judges.make`; `path` is the journal of negations; `max_cost` are dollars over all
     resumes: no call is begun that might take the journal's cost past them. An `InputError` if the name is no API

@@ -1,23 +1,18 @@
 """Mathematics in step texts, and what can be decided about it: truth, and whether two statements say the same.
 
-`text` finds the statements, `parse` reads them, `value` evaluates them. Nothing is simplified, since that can take
-forever: expressions that agree at every seeded sample point are taken as equal, which for polynomials is wrong with
-a probability far below that of misreading the text (Schwartz-Zippel lemma).
+Nothing is simplified, since that can take forever: expressions that agree at every seeded sample point are taken as
+equal, which for polynomials is wrong with a vanishing probability (Schwartz-Zippel lemma).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from c2faith.dataset.algebra.parse import Link, Reading, Tree, names, readings
-from c2faith.dataset.algebra.text import Statement, Token, statements
-from c2faith.dataset.algebra.value import POINTS, Number, Point, Undefined, compare, divide, subtract, value
-
-__all__ = [
-    "Link", "Reading", "Statement", "Token", "Tree", "Truth", "equivalent", "fails_everywhere", "link_truth",
-    "names", "readings", "statements", "truth",
-]  # fmt: skip
+from c2faith.dataset.algebra.text import Statement
+from c2faith.dataset.algebra.text import statements as statements
+from c2faith.dataset.algebra.value import POINTS, Number, Undefined, compare, divide, subtract, value
 
 Truth = Literal["true", "false", "open"]
 _HOLDING = {"=": (0,), "≠": (-1, 1), "<": (-1,), ">": (1,), "≤": (-1, 0), "≥": (0, 1)}
@@ -30,23 +25,17 @@ def truth(statement: Statement) -> Truth:
     >>> [truth(s) for s in statements("2+2=4, 5!=24, (a+b)^2=a^2+2ab+b^2, x=3, 7 | 91, 3<2")]
     ['true', 'false', 'true', 'open', 'true', 'false']
     """
-    verdicts = {_reading_truth(reading) for reading in readings(statement)}
+    verdicts = set()
+    for reading in readings(statement):
+        truths = {link_truth(reading, link) for link in reading.links}
+        verdicts.add("false" if "false" in truths else "true" if truths == {"true"} else "open")
     return "true" if "true" in verdicts else "false" if verdicts == {"false"} else "open"
 
 
-def _reading_truth(reading: Reading) -> Truth:
-    truths = {link_truth(reading, link) for link in reading.links}
-    return "false" if "false" in truths else "true" if truths == {"true"} else "open"
-
-
 def link_truth(reading: Reading, link: Link) -> Truth:
-    """``true`` or ``false`` for a link without variables, ``true`` for an identity, else ``open``.
-
-    An equation with variables that fails at some point may still hold for the ones that are meant, and so may an
-    inequality that holds at all points fail: both are open. So is ≈, which does not say how near.
-    """
+    """``true`` or ``false`` for a link without variables, ``true`` for an identity, else ``open``."""
     if link[0] == "≈":
-        return "open"
+        return "open"  # it does not say how near
     if not names(link[1]) and not names(link[2]):
         outcomes = _outcomes(reading, link, POINTS[:1])
         return "open" if not outcomes else "true" if outcomes[0] else "false"
@@ -62,18 +51,22 @@ def fails_everywhere(reading: Reading, link: Link) -> bool:
     return len(outcomes) >= 3 and not any(outcomes)
 
 
-def _outcomes(reading: Reading, link: Link, points: Sequence[Point] = POINTS) -> list[bool]:
-    """Whether a link holds, at each point where it is defined."""
+def _outcomes(reading: Reading, link: Link, points: Sequence[int] = POINTS) -> list[bool]:
+    found = _where_defined(lambda point: _holds(link, reading.modulus, point), points)
+    return [outcome for outcome in found if outcome is not None]
+
+
+def _where_defined(function: Callable[[int], Any], points: Sequence[int] = POINTS) -> list[Any]:
     found = []
     for point in points:
         try:
-            found.append(_holds(link, reading.modulus, point))
+            found.append(function(point))
         except Undefined:
-            continue
+            found.append(None)
     return found
 
 
-def _holds(link: Link, modulus: Tree | None, point: Point) -> bool:
+def _holds(link: Link, modulus: Tree | None, point: int) -> bool:
     relation, left, right = link
     if relation in ("|", "∤"):
         return (value(("mod", right, ("abs", left)), point) == 0) == (relation == "|")
@@ -111,13 +104,7 @@ def _oriented(link: Link) -> Link:
 
 
 def _values(tree: Tree) -> list[Number | None]:
-    found: list[Number | None] = []
-    for point in POINTS:
-        try:
-            found.append(value(tree, point))
-        except Undefined:
-            found.append(None)
-    return found
+    return _where_defined(lambda point: value(tree, point))
 
 
 def _agree(one: list[Number | None], other: list[Number | None]) -> bool:

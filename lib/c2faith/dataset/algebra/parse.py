@@ -17,8 +17,7 @@ from c2faith.dataset.algebra.text import FUNCTIONS, Statement, Token
 Tree = tuple
 Link = tuple[str, Tree, Tree]
 KNOWN = {*FUNCTIONS, "binom"}
-MAX_TOKENS = 160
-"""Longer statements are not read, which bounds the time for one."""
+MAX_TOKENS = 160  # longer statements are not read, which bounds the time for one
 
 
 class Unreadable(ValueError):  # noqa: N818 - an absence of meaning, not a mistake
@@ -35,14 +34,11 @@ class Reading:
 
     @property
     def links(self) -> list[Link]:
-        """(relation, left, right) of neighbouring sides."""
         return list(zip(self.relations, self.sides, self.sides[1:], strict=False))
 
 
 def readings(statement: Statement) -> tuple[Reading, ...]:
-    """Every reading of a statement; none if it is unreadable.
-
-    Two things are ambiguous in text: whether 1/ab is 1/(ab), and whether a(n) is a product or a function.
+    """Every reading of a statement: 1/ab may be 1/(ab), and a(n) a product or a function.
 
     >>> from c2faith.dataset.algebra import statements
     >>> [len(readings(s)) for s in statements("x+y=2, 1/2n=k, a_(n+1)=2/k(n+1), 1+2+...+n")]
@@ -81,12 +77,10 @@ class _Parser:
         return self.tokens[self.position]
 
     def step(self) -> str:
-        """The next token's value, which is then behind."""
         self.position += 1
         return self.tokens[self.position - 1][1]
 
     def take(self, *wanted: tuple[str, str]) -> str | None:
-        """The next token's value if it is one of those wanted."""
         return self.step() if self.next in wanted else None
 
     def need(self, *wanted: tuple[str, str]) -> str:
@@ -121,19 +115,18 @@ class _Parser:
         return tree
 
     def term(self) -> Tree:
-        factor = self.factors if self.tight else self.power
-        tree = factor()
+        tree = self.factor()
         while True:
             if sign := self.take(("op", "*"), ("op", "/")):
-                tree = (sign, tree, ("neg", factor()) if self.take(("op", "-")) else factor())
+                tree = (sign, tree, ("neg", self.factor()) if self.take(("op", "-")) else self.factor())
             elif self.starts_factor():
                 tree = ("*", tree, self.power())
             else:
                 return tree
 
-    def factors(self) -> Tree:
+    def factor(self) -> Tree:
         tree = self.power()
-        while self.starts_factor():
+        while self.tight and self.starts_factor():
             tree = ("*", tree, self.power())
         return tree
 
@@ -180,7 +173,6 @@ class _Parser:
         raise Unreadable(value)
 
     def arguments(self) -> tuple[Tree, ...]:
-        """What stands between the brackets that open here."""
         opened = self.need(("open", "("), ("open", "{"))
         found = [self.side()]
         while self.take(("break", ",")):
@@ -206,8 +198,7 @@ class _Parser:
         return ("var", name)
 
     def function(self, name: str) -> Tree:
-        base: tuple[Tree, ...] = ()
-        power = None
+        base, power = (), None
         if name == "sqrt" and self.take(("open", "[")):
             base = (self.side(),)
             self.need(("close", "["))
@@ -217,17 +208,15 @@ class _Parser:
             raise Unreadable("an inverse function or a power")
         if self.next[0] == "open":
             arguments = self.arguments()
-        else:
-            arguments = (self.operand() if name == "sqrt" else self.bare_argument(),)
+        elif name == "sqrt":
+            arguments = (self.operand(),)
+        else:  # the product that follows, as in sin 2x
+            argument = self.power()
+            while self.next[0] in ("name", "command"):
+                argument = ("*", argument, self.power())
+            arguments = (argument,)
         tree = ("call", name, *arguments, *base)
         return ("^", tree, power) if power else tree
-
-    def bare_argument(self) -> Tree:
-        """The product after a function without brackets, as in sin 2x."""
-        tree = self.power()
-        while self.next[0] in ("name", "command"):
-            tree = ("*", tree, self.power())
-        return tree
 
     def command(self, name: str) -> Tree:
         if self.next[0] == "num" and len(self.next[1]) == 2:  # \frac12

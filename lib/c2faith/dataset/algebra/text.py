@@ -1,7 +1,6 @@
 """Find the mathematics in a step's text and cut it into tokens and statements.
 
-Two spellings are understood: LaTeX between its delimiters, and plain text such as ``x_1*x_2≥sqrt(ab)``. What the
-statements mean is for `c2faith.dataset.algebra.decide` to say.
+Two spellings are understood: LaTeX between its delimiters, and plain text such as ``x_1*x_2≥sqrt(ab)``.
 """
 
 from __future__ import annotations
@@ -53,14 +52,10 @@ _BRIDGE = re.compile(r"\s*(?:[=<>≤≥+*/-]|\\times)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of ``text[start:end]``.
+    """The token ``text[start:end]``."""
 
-    `kind` is num, name, func, command, op, rel, open, close, bar, break, word or other; `value` is its canonical
-    spelling, that of the opening bracket for a closing one.
-    """
-
-    kind: str
-    value: str
+    kind: str  # num, name, func, command, op, rel, open, close, bar, break, word or other
+    value: str  # its canonical spelling; of a closing bracket, that of the opening one
     start: int
     end: int
 
@@ -86,7 +81,7 @@ class Statement:
 
 
 def depths(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
-    """Each token with the number of brackets around it; a bracket counts as outside itself."""
+    """Each token with the number of brackets around it, not counting itself."""
     depth = 0
     for token in tokens:
         depth -= token.kind == "close"
@@ -102,15 +97,14 @@ def statements(text: str) -> list[Statement]:
     ['3/21', '\\\\frac{1}{7}', 'x_1 = 2']
     """
     found, position = [], 0
-    for start, end in _latex_spans(text):
+    for start, end in [*_latex_spans(text), (len(text), len(text))]:
         found += _plain_statements(text, position, start)
         found += _cut(list(_tokens(text, start, end, latex=True)))
         position = end
-    return found + _plain_statements(text, position, len(text))
+    return found
 
 
 def _latex_spans(text: str) -> list[tuple[int, int]]:
-    """Stretches of LaTeX with their delimiters; those joined by a bare relation or operator are one."""
     spans: list[tuple[int, int]] = []
     for match in _LATEX.finditer(text):
         if spans and _BRIDGE.fullmatch(text, spans[-1][1], match.start()):
@@ -122,30 +116,30 @@ def _latex_spans(text: str) -> list[tuple[int, int]]:
 
 def _tokens(text: str, start: int, end: int, *, latex: bool) -> Iterator[Token]:
     for match in _TOKEN.finditer(text, start, end):
-        token = _token(match)
-        if token is not None:
-            yield from _spell(token) if latex and token.kind == "word" else [token]
+        kind, value = _meaning(match)
+        token = Token(kind, value, *match.span())
+        if kind != "silent":
+            yield from _spell(token) if latex and kind == "word" else [token]
 
 
-def _token(match: re.Match[str]) -> Token | None:
-    text, group, span = match[0], match.lastgroup, match.span()
+def _meaning(match: re.Match[str]) -> tuple[str, str]:
+    text, group = match[0], match.lastgroup
     if group == "num":
-        return Token("num", text.replace("{,}", "").replace(",", ""), *span)
+        return "num", text.replace("{,}", "").replace(",", "")
     if group == "text":
-        return Token("break", ",", *span)
+        return "break", ","
+    if group == "env" and "align" in text:
+        return "silent", ""
     plain = "word" if group == "word" and len(text) > 1 else "name" if text.isalpha() else "other"
-    kind, value = _MEANING.get(text, (plain, text))
-    silent = kind == "silent" or (group == "env" and "align" in text)
-    return None if silent else Token(kind, value, *span)
+    return _MEANING.get(text, (plain, text))
 
 
 def _spell(word: Token) -> list[Token]:
-    """A run of letters as a product of one-letter variables."""
     return [Token("name", letter, i, i + 1) for i, letter in enumerate(word.value, start=word.start)]
 
 
 def _plain_statements(text: str, start: int, end: int) -> list[Statement]:
-    """Group neighbouring mathematical tokens; words, and spaces not beside an operator, part the groups."""
+    # Words, and spaces that are not beside an operator, part the groups of tokens.
     tokens = list(_tokens(text, start, end, latex=False))
     groups: list[list[Token]] = [[]]
     depth = 0
@@ -182,7 +176,7 @@ def _in_plain(token: Token, before: Token | None, after: Token | None) -> Token:
 
 
 def _is_prose(token: Token | None) -> bool:
-    """Whether a word can be no product of one-letter variables."""
+    # It can be no product of one-letter variables.
     word = token.value if token and token.kind == "word" else ""
     return bool(_PROSE.fullmatch(word.lower())) or (len(word) > 2 and not set(word) <= _PRODUCT_LETTERS)
 
@@ -194,7 +188,6 @@ def _joined(left: Token, right: Token, depth: int) -> bool:
 
 
 def _cut(tokens: Sequence[Token]) -> list[Statement]:
-    """Part tokens at breaks outside brackets and at brackets without a partner, and trim loose ends."""
     pieces: list[list[Token]] = [[]]
     partners = _paired(tokens)
     depth = 0
@@ -212,7 +205,6 @@ def _cut(tokens: Sequence[Token]) -> list[Statement]:
 
 
 def _paired(tokens: Sequence[Token]) -> set[int]:
-    """Positions of the brackets that have a partner."""
     waiting: list[int] = []
     paired: set[int] = set()
     for i, token in enumerate(tokens):
@@ -227,13 +219,8 @@ def _paired(tokens: Sequence[Token]) -> set[int]:
 
 
 def _trim(piece: list[Token]) -> list[Token]:
-    """Without the operators and relations that have nothing to bind on one side."""
-    while piece and _is_loose(piece[0], "-"):
-        piece = piece[1:]
-    while piece and _is_loose(piece[-1], "!"):
-        piece = piece[:-1]
+    # Operators and relations at an end have nothing to bind, but for a sign or a factorial.
+    for end, bound in ((0, "-"), (-1, "!")):
+        while piece and (piece[end].kind == "rel" or (piece[end].kind == "op" and piece[end].value != bound)):
+            piece.pop(end)
     return piece
-
-
-def _is_loose(token: Token, sign: str) -> bool:
-    return token.kind == "rel" or (token.kind == "op" and token.value != sign)

@@ -15,8 +15,10 @@ from c2faith.dataset.algebra.parse import Tree
 
 Number = Fraction | mpmath.mpf
 
+# Larger numbers leave the exact rationals, or are not computed at all: that bounds the time of one value.
 MAX_BITS, MAX_FACTORIAL, MAX_LOG = 20_000, 400, 1_000_000
-"""Larger numbers leave the exact rationals, or are not computed at all: that bounds the time of one value."""
+POINTS, N_INTEGER = range(6), 3
+"""Seeded points, integer ones first: C(n, k) has values only at integers, and (-1)^(2n) = 1 only there."""
 _REAL = mpmath.MPContext()
 _REAL.dps = 50
 _TOLERANCE = _REAL.mpf(10) ** -35
@@ -31,43 +33,31 @@ def _need(condition: bool) -> None:
         raise Undefined
 
 
-class Point:
-    """One seeded assignment of positive numbers to variables, subscripted variables and unknown functions."""
-
-    def __init__(self, seed: int, *, integer: bool) -> None:
-        self.seed, self.integer = seed, integer
-        self.at = lru_cache(maxsize=4096)(self._draw)
-
-    def _draw(self, *key: str) -> Fraction:
-        draw = random.Random(" ".join((str(self.seed), *key)))
-        return Fraction(draw.randint(2, 30)) if self.integer else Fraction(draw.randint(1, 97), draw.randint(2, 19))
+@lru_cache(maxsize=1 << 14)
+def assigned(point: int, *key: str) -> Fraction:
+    """The positive number that a variable, subscripted variable or unknown function has at a point."""
+    draw = random.Random(" ".join((str(point), *key)))
+    if point < N_INTEGER:
+        return Fraction(draw.randint(2, 30))
+    return Fraction(draw.randint(1, 97), draw.randint(2, 19))
 
 
-POINTS = tuple(Point(seed, integer=seed < 3) for seed in range(6))
-"""Three integer and three rational points: C(n, k) has values only at integers, and (-1)^(2n) = 1 only there."""
-
-
-def value(tree: Tree, point: Point) -> Number:
-    """The value of an expression at a point.
-
-    Raises
-    ------
-    Undefined
-        If there is none, or if it would take too long.
-    """
+def value(tree: Tree, point: int) -> Number:
+    """The value of an expression at a point; `Undefined` if there is none, or if it would take too long."""
     kind, *parts = tree
     if kind == "num":
         return parts[0]
     if kind == "var":
-        return _real(_REAL.pi) if parts[0] == "pi" else point.at(parts[0])
+        return _real(_REAL.pi) if parts[0] == "pi" else assigned(point, parts[0])
     name = parts.pop(0) if kind in ("index", "call") else kind
     operands = [value(part, point) for part in parts]
     if kind == "index" or (kind == "call" and name not in _FUNCTIONS):
-        return point.at(kind, name, *map(str, operands))
+        return assigned(point, kind, name, *map(str, operands))
     try:
-        return _bounded((_FUNCTIONS if kind == "call" else _OPERATIONS)[name](*operands))
+        found = (_FUNCTIONS if kind == "call" else _OPERATIONS)[name](*operands)
     except (ArithmeticError, ValueError, TypeError) as error:  # TypeError: a wrong number of arguments
         raise Undefined(str(error)) from error
+    return _real(found) if isinstance(found, Fraction) and _bits(found) > MAX_BITS else found
 
 
 def compare(left: Number, right: Number) -> int:
@@ -85,10 +75,6 @@ def _real(number: Number) -> mpmath.mpf:
 
 def _bits(number: Fraction) -> int:
     return max(number.numerator.bit_length(), number.denominator.bit_length())
-
-
-def _bounded(number: Number) -> Number:
-    return _real(number) if isinstance(number, Fraction) and _bits(number) > MAX_BITS else number
 
 
 def _whole(number: Number) -> int:
@@ -135,23 +121,7 @@ def _root(radicand: Number, degree: Number = Fraction(2)) -> Number:
     return _power(radicand, 1 / degree)
 
 
-def _factorial(number: Number) -> Fraction:
-    _need(0 <= _whole(number) <= MAX_FACTORIAL)
-    return Fraction(math.factorial(_whole(number)))
-
-
-def _binomial(n: Number, k: Number) -> Fraction:
-    _need(0 <= _whole(n) <= MAX_FACTORIAL and _whole(k) >= 0)
-    return Fraction(math.comb(_whole(n), _whole(k)))
-
-
-def _logarithm(number: Number, base: Number) -> Number:
-    """To a base that is written, since without one it may be 10 or e."""
-    _need(base > 0 and base != 1)
-    return _natural_logarithm(number) / _natural_logarithm(base)
-
-
-def _natural_logarithm(number: Number) -> Number:
+def _logarithm(number: Number) -> Number:
     _need(number > 0)
     return _REAL.log(_real(number))
 
@@ -164,8 +134,13 @@ def _transcendental(name: str) -> Callable[[Number], Number]:
     return apply
 
 
-def _of_whole(function: Callable[..., int]) -> Callable[..., Fraction]:
-    return lambda *numbers: Fraction(function(*map(_whole, numbers)))
+def _of_whole(function: Callable[..., int], most: float = math.inf) -> Callable[..., Fraction]:
+    def apply(*numbers: Number) -> Fraction:
+        wholes = [_whole(number) for number in numbers]
+        _need(wholes[0] <= most)
+        return Fraction(function(*wholes))
+
+    return apply
 
 
 _OPERATIONS: dict[str, Callable[..., Number]] = {
@@ -177,13 +152,13 @@ _OPERATIONS: dict[str, Callable[..., Number]] = {
     "mod": _modulo,
     "neg": operator.neg,
     "abs": abs,
-    "!": _factorial,
+    "!": _of_whole(math.factorial, MAX_FACTORIAL),
 }
 _FUNCTIONS: dict[str, Callable[..., Number]] = {
     "sqrt": _root,
-    "log": _logarithm,
-    "ln": _natural_logarithm,
-    "binom": _binomial,
+    "log": lambda number, base: _logarithm(number) / _logarithm(base),  # without a base it may be 10 or e
+    "ln": _logarithm,
+    "binom": _of_whole(math.comb, MAX_FACTORIAL),
     "min": lambda *numbers: min(numbers, key=_real),
     "max": lambda *numbers: max(numbers, key=_real),
     "gcd": _of_whole(math.gcd),

@@ -13,21 +13,14 @@ Part = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace each ``step[start:end]`` of `parts` by its text, all together.
-
-    `kind` is number, operator, relation, variable, term, opposite, operation, denial or frame (a denial of the
-    whole step); `weight` its chance among others; `scope` the index of the one statement it edits, else −1.
-    """
+    """Replace each ``step[start:end]`` of `parts` by its text, all together."""
 
     parts: tuple[Part, ...]
-    kind: str
-    weight: float = 1.0
-    scope: int = -1
-
-    @property
-    def size(self) -> int:
-        """Characters that go or come."""
-        return sum(end - start + len(text) for start, end, text in self.parts)
+    kind: (
+        str  # number, operator, relation, variable, term, opposite, operation, denial or frame (of the whole step)
+    )
+    weight: float = 1.0  # its chance among others
+    scope: int = -1  # the index of the one statement it edits, if it is one
 
 
 def apply(step: str, edits: Sequence[Edit]) -> str:
@@ -66,8 +59,7 @@ def is_denied(text: str) -> bool:
 def is_claimed(step: str, start: int, end: int) -> bool:
     """Whether ``step[start:end]`` stands in a clause that asserts: neither supposed nor denied.
 
-    Supposed is what follows a word like "if" or "let", up to the next clause that claims something. What is denied
-    is left alone because it stays true for most changes: we cannot have x = 3 either.
+    What is denied stays true for most changes: we cannot have x = 3 either.
 
     >>> [is_claimed(text, text.index("x"), len(text)) for text in ("If x=2", "If y=1, we have x=2", "never x=2")]
     [False, True, False]
@@ -91,9 +83,8 @@ _CUT = re.compile(r"(?:[-+*/=<>≤≥^_,(\\{]|\b(?:the|and|or|of|is|to|that|so|a
 def flaw(original: str, candidate: str) -> str | None:
     """The reason why `candidate` cannot stand as the negation of `original`, or None if it can.
 
-    ``empty``; ``truncated``: it breaks off, in a word or between brackets; ``unchanged``: only spacing, case, LaTeX
-    cosmetics or connecting words differ; ``equivalent``: the words are the same and the mathematics says the same;
-    ``still_true``: the words are the same and what changed in the mathematics is true.
+    ``empty``; ``truncated``; ``unchanged``: only spacing, case, LaTeX cosmetics or connecting words differ; or, if
+    only the mathematics differs, ``equivalent``: it says the same; ``still_true``: what changed in it is true.
 
     >>> flaw("So x<y.", "So y>x."), flaw("We get 2+2=4.", "We get 2+3=5."), flaw("So x=3.", "So x=4.")
     ('equivalent', 'still_true', None)
@@ -118,7 +109,6 @@ def _bare(text: str) -> str:
 
 
 def _words(text: str, found: list[Statement]) -> str:
-    """The text without its mathematics."""
     for statement in reversed(found):
         text = f"{text[: statement.start]}#{text[statement.end :]}"
     return _bare(text)

@@ -35,40 +35,40 @@ _DOWNWARD = re.compile(r"(?:at most|(?:less|fewer|smaller) than|[<≤]|\\leq?)\s
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a statement: its tokens, and the positions among them that a rule may touch.
-
-    `plain` are outside subscripts; `free` are all in an equation, else the plain ones; `ends`: it is what the
-    statement comes to.
-    """
+    """One side of a statement, with the positions of the tokens that a rule may touch."""
 
     tokens: Sequence[Token]
-    free: Sequence[int]
-    plain: Sequence[int]
-    ends: bool
+    free: Sequence[int]  # all in an equation, else the plain ones
+    plain: Sequence[int]  # those outside subscripts
+    ends: bool  # whether it is what the statement comes to
 
 
 def math_edits(step: str) -> Iterator[Edit]:
     """All edits of the mathematics that a step claims."""
-    claimed = [s for s in statements(step) if is_claimed(step, s.start, s.end) and not _is_fragment(step, s)]
+    claimed = [
+        statement
+        for statement in statements(step)
+        if is_claimed(step, statement.start, statement.end)
+        and not re.search(r"[A-Za-z_^'\\]$", step[: statement.start])  # only a part, as in sum_(k=0)^n
+    ]
+    ends = []
     for scope, statement in enumerate(claimed):
         yield from (replace(edit, scope=scope) for edit in _statement_edits(step, statement))
-    yield from _exchanged_ends(step, claimed)
-
-
-def _is_fragment(step: str, statement: Statement) -> bool:
-    """Whether the text goes on without a break, as in ``sum_(k=0)^n``, so that the statement is only a part."""
-    return re.search(r"[A-Za-z_^'\\]$", step[: statement.start]) is not None
+        side, relations = _sides(statement.tokens)[-1]
+        if relations == {"="} and not _is_dotted(statement.tokens):
+            ends.append(side)
+    for one, other in combinations(ends, 2):  # x=6, y=5 becomes x=5, y=6
+        yield from _exchange(step, one, other, "variable")
 
 
 def _is_formula(statement: Statement) -> bool:
-    """Whether it is more than a number, a name or a pair such as 0-1."""
+    # More than a number, a name or a pair such as 0-1.
     kinds = {token.kind for token in statement.tokens}
     operators = {token.value for token in statement.tokens if token.kind == "op"}
     return bool(kinds & {"rel", "func", "command"} or operators - {"-", "_"}) and len(statement.tokens) > 2
 
 
 def _sides(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], set[str]]]:
-    """Each side's tokens, and the relations beside it."""
     cuts = [i for i, (depth, token) in enumerate(depths(tokens)) if depth == 0 and token.kind == "rel"]
     return [
         (tokens[left + 1 : right], {tokens[i].value for i in (left, right) if i in cuts})
@@ -98,17 +98,6 @@ def _statement_edits(step: str, statement: Statement) -> Iterator[Edit]:
             yield from rule(step, Side(side, everywhere if "=" in relations else plain, plain, ends))
 
 
-def _exchanged_ends(step: str, claimed: Sequence[Statement]) -> Iterator[Edit]:
-    """Exchange what two equations of the step come to: x=6, y=5 becomes x=5, y=6."""
-    ends = []
-    for statement in claimed:
-        side, relations = _sides(statement.tokens)[-1]
-        if relations == {"="} and not _is_dotted(statement.tokens):
-            ends.append(side)
-    for one, other in combinations(ends, 2):
-        yield from _exchange(step, one, other, "variable")
-
-
 def _exchange(step: str, one: Sequence[Token], other: Sequence[Token], kind: str) -> Iterator[Edit]:
     spans = [(tokens[0].start, tokens[-1].end) for tokens in (one, other)]
     texts = [step[slice(*span)] for span in spans]
@@ -121,7 +110,6 @@ def _replace(token: Token, text: str) -> Part:
 
 
 def _in_subscript(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a token follows ``_`` directly, or is in a bracket that opens there or later."""
     depth = 0
     for j in range(i, 0, -1):
         depth += (tokens[j].kind == "close") - (tokens[j].kind == "open")
@@ -135,17 +123,15 @@ def _is_binary(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _relations(step: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """Turn an inequality or a divisibility round; none of several, which would read oddly."""
     relations = [token for depth, token in depths(tokens) if depth == 0 and token.kind == "rel"]
     turnable = [token for token in relations if step[token.start : token.end] in _REVERSED]
-    if len(turnable) == 1:
+    if len(turnable) == 1:  # to turn one of several round would read oddly
         yield Edit((_replace(turnable[0], _REVERSED[step[turnable[0].start : turnable[0].end]]),), "relation", 3.0)
     if len(relations) == 1 and relations[0].value == "=" and any(token.value == "mod" for token in tokens):
         yield Edit((_replace(relations[0], "≠"),), "relation")
 
 
 def _numbers(step: str, side: Side) -> Iterator[Edit]:
-    """Change one number, or one that is written two or three times on a side, at all its places."""
     places: dict[str, list[Token]] = {}
     weight = 2.0 if side.ends else 1.0
     for token in (side.tokens[i] for i in side.free if side.tokens[i].kind == "num"):
@@ -160,7 +146,6 @@ def _numbers(step: str, side: Side) -> Iterator[Edit]:
 
 
 def _operators(step: str, side: Side) -> Iterator[Edit]:
-    """Turn one operator into another, all signs of a side round, or one function into its twin."""
     tokens, turned = side.tokens, []
     weight = 2.0 if side.ends else 1.0
     for i in side.free:
@@ -177,7 +162,6 @@ def _operators(step: str, side: Side) -> Iterator[Edit]:
 
 
 def _variables(step: str, side: Side) -> Iterator[Edit]:
-    """Put one variable for another, exchange two, or move an index by one at all its places on a side."""
     tokens = side.tokens
     places: dict[str, list[int]] = {}
     indices: dict[str, list[int]] = {}
@@ -201,7 +185,6 @@ def _variables(step: str, side: Side) -> Iterator[Edit]:
 
 
 def _next_index(step: str, token: Token) -> str:
-    """The index plus one, in the brackets that its place and the step's spelling ask for."""
     before = step[: token.start].rstrip()
     if before.endswith(("{", "(")):
         return f"{token.value}+1"
@@ -210,7 +193,6 @@ def _next_index(step: str, token: Token) -> str:
 
 
 def _terms(step: str, side: Side) -> Iterator[Edit]:
-    """Drop a term or factor, turn a difference or quotient round, add 1 or a variant of the last term."""
     tokens = side.tokens
     outside = [i for i, (depth, _) in enumerate(depths(tokens)) if depth == 0]
     operands = [i for i in outside if tokens[i].kind == "op" and tokens[i].value != "_"]
@@ -236,7 +218,6 @@ def _terms(step: str, side: Side) -> Iterator[Edit]:
 
 
 def _arguments(step: str, side: Side) -> Iterator[Edit]:
-    """Exchange the two arguments of a function or coordinates of a point: C(n, k) becomes C(k, n)."""
     tokens = side.tokens
     deep = [depth for depth, _ in depths(tokens)]
     for end, token in enumerate(tokens):
@@ -247,15 +228,20 @@ def _arguments(step: str, side: Side) -> Iterator[Edit]:
                 yield from _exchange(step, tokens[start + 1 : commas[0]], tokens[commas[0] + 1 : end], "variable")
 
 
-_SIDE_RULES = (_numbers, _operators, _variables, _terms, _arguments)
+_SIDE_RULES = (
+    _numbers,  # change one, also at all its places if it is written two or three times
+    _operators,  # turn one into another, all signs round, or a function into its twin
+    _variables,  # put one for another, exchange two, or move an index by one at all its places
+    _terms,  # drop one, turn a difference or quotient round, add 1 or a variant of the last term
+    _arguments,  # exchange the two of a function or point: C(n, k) becomes C(k, n)
+)
 
 
 def other_numbers(step: str, token: Token, *, lone: bool) -> list[str]:
-    """Nearby values that can stand in a number's place.
+    """Nearby values that can stand in a number's place, but for those that the step has already.
 
-    None for labels, ordinals, subscripts and members of lists with dots. A bound ("at least 3", "≤ 5") only gets
-    stronger. A number that is a whole side of its statement (`lone`) may become 0; one that multiplies or is an
-    exponent becomes neither 0 nor 1. Values that the step has already are left out.
+    Labels, ordinals, subscripts and members of lists with dots have none. A bound ("at least 3") gets stronger. A
+    number that is a whole side of its statement (`lone`) may become 0, a factor or exponent neither 0 nor 1.
 
     >>> step = "Thus, at least 5 of the 12 terms of x_1 are 0."
     >>> [other_numbers(step, Token("num", step[i:j], i, j), lone=True) for i, j in ((15, 16), (24, 26), (38, 39))]

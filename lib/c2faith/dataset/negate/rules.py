@@ -17,18 +17,11 @@ from c2faith.records import Chain
 Rule = Callable[[str], Iterator[Edit]]
 RULES: tuple[Rule, ...] = (math_edits, opposites, denials, leading_denials, false_endings)
 """Each gives the edits of a step that make it wrong. A new rule is a function and a row here."""
-
 TABLE6 = dict(zip(EDIT_TYPES, (130, 117, 161, 37, 5), strict=False))
 """How many of the paper's 450 negations were of each type (Table 6)."""
-
 WEIGHTS = dict(zip(EDIT_TYPES, (84, 123, 163, 75, 5), strict=False))
-"""Chances (of 450) with which a type is aimed at.
-
-Not every step allows every type: of CHAMP's middle steps 64% allow a numeric swap, 53% an operator swap, 57% a
-minor and 27% a moderate rewrite. These weights, found by iterative proportional fitting over the sets of types
-that the steps allow, bring the realized mix near `TABLE6`.
-"""
-
+"""Chances (of 450) with which a type is aimed at: found by iterative proportional fitting over the sets of types
+that CHAMP's middle steps allow, they bring the realized mix near `TABLE6`."""
 _BANDS = {"minor_rewrite": (0.8, 0.9), "moderate_rewrite": (0.5, 0.8)}
 _KINDS = {"numeric_swap": ["number"], "operator_swap": ["operator", "relation", "operation", "term"]}
 _ONCE = {"relation", "opposite", "operation"}
@@ -41,11 +34,9 @@ def edits(step: str) -> list[Edit]:
 
 
 class RulesNegator:
-    """Draws an edit type in the proportions of `TABLE6` and edits that bring it about.
+    """Draws an edit type in the proportions of `TABLE6`, if the step allows it, and edits that bring it about.
 
-    Types that a step does not allow are left out, the rest keep their proportions; the realized mix therefore
-    differs from the table where steps are short or hold no mathematics. Steps of other problems of `chains` may be
-    taken for a major rewrite.
+    A major rewrite is a step of another problem of `chains`.
     """
 
     name = "rules"
@@ -81,7 +72,6 @@ class RulesNegator:
             yield apply(step, [edit])
 
     def _foreign(self, chain: Chain, target: int, rng: Generator) -> str:
-        """A step of another problem's chain, of similar length and position; "" if there is no other."""
         others = [other for other in self._chains if other.problem_id != chain.problem_id]
         if not others:
             return ""
@@ -90,7 +80,7 @@ class RulesNegator:
 
 
 def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: Generator) -> str:
-    """Make edits in a random order, those of one statement first, until the similarity is in the band, or ""."""
+    # Edits are made in a random order, those of one statement first, until the similarity is in the band.
     low, high = band
     order = _shuffled(edits, rng, by_size=True)
     chosen: list[Edit] = []
@@ -109,15 +99,15 @@ def _compose(step: str, edits: list[Edit], band: tuple[float, float], rng: Gener
 
 
 def _shuffled(edits: list[Edit], rng: Generator, *, by_size: bool = False) -> list[Edit]:
-    """The edits in a random order, those of more weight (and, if asked, of more characters) rather first."""
-    weights = np.array([edit.weight * (edit.size if by_size else 1) for edit in edits])
     if not edits:
         return []
+    sizes = [sum(end - start + len(text) for start, end, text in edit.parts) if by_size else 1 for edit in edits]
+    weights = np.array([edit.weight * size for edit, size in zip(edits, sizes, strict=True)])
     return [edits[i] for i in rng.choice(len(edits), size=len(edits), replace=False, p=weights / weights.sum())]
 
 
 def _clash(edit: Edit, other: Edit) -> bool:
-    """Whether two edits overlap or could undo each other: what is denied must not be changed too."""
+    # Two edits overlap or could undo each other: what is denied must not be changed too.
     kinds = {edit.kind, other.kind}
     overlap = any(a[0] <= b[1] and b[0] <= a[1] for a in edit.parts for b in other.parts)
     undone = kinds <= _ONCE or ("relation" in kinds and edit.scope == other.scope)

@@ -76,7 +76,7 @@ def opposites(step: str) -> Iterator[Edit]:
 
 
 def denials(step: str) -> Iterator[Edit]:
-    """Deny what is claimed; a denial may well stand in a denied clause: it affirms it."""
+    """Deny what is claimed, or affirm what is denied."""
     for pattern, replacements in _DENIALS:
         whole = rf"\b{pattern}(?![A-Za-z])" if pattern[-1].isalpha() else rf"\b{pattern}"
         for match in re.finditer(whole, step, re.IGNORECASE):
@@ -91,12 +91,11 @@ def leading_denials(step: str) -> Iterator[Edit]:
     match = _CLAUSE.match(step)
     if not match or _CONTINUES.search(step, match.end()) or is_denied(step):
         return
-    position = match.start("first")
-    first = step[position]
+    start = match.start("first")
+    first = "I" if step.startswith("I ", start) else step[start].lower()
     for text in _LEADS:
         lead = text if match["lead"] else text.capitalize()
-        first = first if step.startswith("I ", position) else first.lower()
-        yield Edit(((position, position + 1, lead + first),), "frame", 0.3)
+        yield Edit(((start, start + 1, lead + first),), "frame", 0.3)
 
 
 def false_endings(step: str) -> Iterator[Edit]:
@@ -109,7 +108,6 @@ def false_endings(step: str) -> Iterator[Edit]:
 
 
 def _edit(step: str, match: re.Match[str], text: str, kind: str, weight: float) -> Edit:
-    """Replace a match in its own capitalization, with the article before it in accord."""
     start, end = match.span()
     if match[0][0].isupper():
         text = text[0].upper() + text[1:]

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from c2faith.dataset.sources import Dropped, Request, Unfit, chain, kept, natural_item, no_path
+from c2faith.dataset.chains import Dropped, Request, chain, kept, leave_out, natural_item, no_path
 from c2faith.records import Chain, InputError, NaturalItem
 
 _DISPLAYS = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\begin\{(\w+\*?)\}.+?\\end\{\1\}", re.DOTALL)
@@ -44,25 +44,21 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
 
 def _perfect(problem: Mapping[str, Any], request: Request) -> Chain:
     steps = problem["solution"]["steps"]
-    if len(steps) < request.min_steps:
-        raise Unfit("too few steps")
+    leave_out(len(steps) < request.min_steps, "too few steps")
     texts, concepts = [step["_text"].strip() for step in steps], tuple(tuple(step["ch_idxs"]) for step in steps)
     answer, name = problem["_answer"], problem["identifier"]
     return chain("champ", problem["_text"], texts, name, answer=answer, concepts=concepts)
 
 
 def _natural(problem: Mapping[str, Any], annotation: Mapping[str, Any]) -> NaturalItem:
-    """The annotated solution in steps."""
     text, start = annotation["text"], annotation["start_idx"]
     spans = split_steps(text)
-    if len(spans) < 2:
-        raise Unfit("a single step")
+    leave_out(len(spans) < 2, "a single step")
     first_error = -1
     if start is not None:
         last = start + len(text[start : annotation["end_idx"]].rstrip()) - 1
         holding = [index for index, (begin, end) in enumerate(spans) if begin <= last and start < end]
-        if len(holding) != 1:
-            raise Unfit("marked span covers several steps")
+        leave_out(len(holding) != 1, "marked span covers several steps")
         first_error = holding[0]
     steps = [text[slice(*span)] for span in spans]
     return natural_item("champ", problem["_text"], steps, first_error, problem["identifier"])

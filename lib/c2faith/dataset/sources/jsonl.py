@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, StringConstraints
 
-from c2faith.dataset.sources import Dropped, Request, Unfit, chain, json_lines, kept
+from c2faith.dataset.chains import Dropped, Request, chain, json_lines, kept, leave_out
 from c2faith.records import Chain, InputError, validated
 
 _Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
@@ -49,9 +49,7 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
 
 
 def _perfect(record: _Record, request: Request) -> Chain:
-    if record.labels is not None and any(label != 1 for label in record.labels):
-        raise Unfit("step not labelled 1")
-    if len(record.steps) < request.min_steps:
-        raise Unfit("too few steps")
+    leave_out(record.labels is not None and any(label != 1 for label in record.labels), "step not labelled 1")
+    leave_out(len(record.steps) < request.min_steps, "too few steps")
     answer = None if record.answer is None else str(record.answer)
     return chain("jsonl", record.question, record.steps, answer=answer)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from c2faith.dataset.sources import Dropped, Request, Unfit, chain, json_lines, kept, natural_item
+from c2faith.dataset.chains import Dropped, Request, Unfit, chain, json_lines, kept, leave_out, natural_item
 from c2faith.records import Chain, InputError, NaturalItem
 
 # The training split of both phases, verbatim, at a fixed revision of a public copy on the hub.
@@ -22,9 +22,7 @@ _TEST_SPLIT = re.compile(r"(^|[_.-])test([_.-]|$)")
 
 def inputs(path: str | None) -> dict[str, Path]:
     """A file, plain or gzipped; a folder's ``*.jsonl`` and ``*.jsonl.gz`` but for a test split; a URL
-    (``https://``, ``hf://``, ``file://``); or, if it is None, "" or "hub", the training split on the hub.
-
-    What comes from the network is kept in the cache of the `datasets` library.
+    (``https://``, ``hf://``, ``file://``); or, if `path` is None, "" or "hub", the training split on the hub.
     """
     if path in (None, "", "hub"):
         return _download(HUB_FILES)
@@ -68,27 +66,21 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
 
 
 def _check_usable(record: Mapping[str, Any], finish: str, allowed: Sequence[str]) -> None:
-    if record.get("is_quality_control_question"):
-        raise Unfit("quality control")
-    if record.get("is_initial_screening_question"):
-        raise Unfit("initial screening")
-    if finish not in allowed:
-        raise Unfit(f"finished by {finish}")
+    leave_out(record.get("is_quality_control_question"), "quality control")
+    leave_out(record.get("is_initial_screening_question"), "initial screening")
+    leave_out(finish not in allowed, f"finished by {finish}")
 
 
 def _perfect(record: Mapping[str, Any], request: Request) -> Chain:
-    """The cheap reasons against a record come first."""
     problem, label = record["question"]["problem"], record["label"]
     steps = label["steps"]
     _check_usable(record, label["finish_reason"], ("solution",))
     texts = [_text(step, request) for step in steps]
-    if len(texts) < request.min_steps:
-        raise Unfit("too few steps")
+    leave_out(len(texts) < request.min_steps, "too few steps")
     return chain("prm800k", problem.strip(), texts)
 
 
 def _text(step: Mapping[str, Any], request: Request) -> str:
-    """Of the chosen completion, else of what the labeler wrote, which nobody rated."""
     if (chosen := step["chosen_completion"]) is not None:
         completion = step["completions"][chosen]
         if completion["rating"] != 1:
@@ -107,32 +99,23 @@ def _text(step: Mapping[str, Any], request: Request) -> str:
 
 
 def _natural(record: Mapping[str, Any]) -> NaturalItem:
-    """The whole pre-generated solution with its first error.
-
-    Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
-    solution's other steps. A solution that ends with its error would give the place away.
-    """
+    # Ratings stop at the first error, and the labelled steps with them: only in phase 2 does the record hold the
+    # solution's other steps. A solution that ends with its error would give the place away.
     label, solution = record["label"], record["question"].get("pre_generated_steps")
     _check_usable(record, label["finish_reason"], ("found_error", "solution"))
-    if not solution:
-        raise Unfit("no whole solution")
-    if not all(text and not text.isspace() for text in solution):
-        raise Unfit("step without text")
+    leave_out(not solution, "no whole solution")
+    leave_out(not all(text and not text.isspace() for text in solution), "step without text")
     rated = [step["completions"][0] for step in label["steps"] if step["completions"]]
-    if any(completion.get("flagged") for completion in rated):
-        raise Unfit("flagged step")
-    if [completion["text"] for completion in rated] != solution[: len(rated)]:
-        raise Unfit("rated steps are not the solution's")
+    leave_out(any(completion.get("flagged") for completion in rated), "flagged step")
+    texts = [completion["text"] for completion in rated]
+    leave_out(texts != solution[: len(rated)], "rated steps are not the solution's")
     ratings = [completion["rating"] for completion in rated]
-    if None in ratings:
-        raise Unfit("step not rated")
+    leave_out(None in ratings, "step not rated")
     first_error = ratings.index(-1) if -1 in ratings else -1
-    if label["finish_reason"] == "solution":
-        if first_error >= 0 or len(rated) != len(solution):
-            raise Unfit("solution with an error or unrated steps")
-    elif first_error < 0:
-        raise Unfit("error not marked")
-    elif first_error == len(solution) - 1:
-        raise Unfit("ends at its error")
+    solved = label["finish_reason"] == "solution"
+    unsound = solved and (first_error >= 0 or len(rated) != len(solution))
+    leave_out(unsound, "solution with an error or unrated steps")
+    leave_out(not solved and first_error < 0, "error not marked")
+    leave_out(first_error == len(solution) - 1, "ends at its error")
     problem, steps = record["question"]["problem"].strip(), [text.strip() for text in solution]
     return natural_item("prm800k", problem, steps, first_error)

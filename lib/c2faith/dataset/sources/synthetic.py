@@ -1,8 +1,7 @@
-"""Arithmetic and algebra chains whose every step is checked by construction; as many as asked for.
+"""Arithmetic and algebra chains whose every step is right by construction; a larger limit only adds chains.
 
-Chain number k depends on the seed and k alone: a larger limit only adds chains. A family makes up a problem with
-its worked solution: 5 to `MAX_STEPS` plain steps, most of them with an equation, every number computed in integers
-or fractions. A new one is a function and its row in `FAMILIES` (the draw of a family then gives other chains).
+A family makes up a problem with its worked solution: 5 to `MAX_STEPS` plain steps, every number computed exactly. A
+new one is a function and its row in `FAMILIES` (the draw of a family then gives other chains).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from c2faith.dataset.sources import Dropped, Request, chain, no_path
+from c2faith.dataset.chains import Dropped, Request, chain, no_path
 from c2faith.records import Chain, InputError, rng
 
 MAX_STEPS = 20
@@ -49,7 +48,7 @@ def read(files: Mapping[str, Path], request: Request, dropped: Dropped) -> Itera
 
 
 def numbered(seed: int, index: int) -> Chain:
-    """Chain number `index` of that seed."""
+    """A chain that depends on the seed and its number alone."""
     generator = rng(seed, "synthetic", str(index))
     question, steps, answer = pick(generator, FAMILIES)(generator)
     return chain("synthetic", question, steps, answer=answer)
@@ -156,10 +155,8 @@ def fraction_sum(rng: Generator) -> Worked:
     for s in scaled[1:]:
         steps.append(f"Adding the next one, {total}/{common} + {s}/{common} = {total + s}/{common}.")
         total += s
-    answer, divisor = Fraction(total, common), gcd(total, common)
-    steps.append(
-        f"The greatest common divisor of {total} and {common} is {divisor}, so {total}/{common} = {answer}."
-    )
+    answer, greatest = Fraction(total, common), f"greatest common divisor of {total} and {common}"
+    steps.append(f"The {greatest} is {gcd(total, common)}, so {total}/{common} = {answer}.")
     terms = " + ".join(f"{n}/{d}" for n, d in fractions)
     return f"Write {terms} as a single fraction in lowest terms.", [*steps, f"The sum is {answer}."], str(answer)
 
@@ -288,12 +285,9 @@ def power_remainder(rng: Generator) -> Worked:
     steps = [f"We multiply by {number} again and again and keep only the remainder modulo {modulus}."]
     for power in range(2, exponent + 1):
         product = value * number
-        quotient, rest = divmod(product, modulus)
-        steps.append(
-            f"{number}^{power} leaves the remainder of {value} * {number} = {product}, "
-            f"and {product} = {quotient} * {modulus} + {rest}."
-        )
-        value = rest
+        division = f"{product} = {product // modulus} * {modulus} + {product % modulus}"
+        steps.append(f"{number}^{power} leaves the remainder of {value} * {number} = {product}, and {division}.")
+        value = product % modulus
     question = f"What is the remainder when {number}^{exponent} is divided by {modulus}?"
     return question, [*steps, f"So the remainder is {value}."], str(value)
 
